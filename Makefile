@@ -1,0 +1,52 @@
+# Everything a contributor runs. Each target makes the environment it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help test test-lowest check format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+$(VENV)/.ready-bench: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
+	touch $@
+
+test: check  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	rm -rf build
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(BIN)/python -m pip install --quiet --no-deps --target build/installed build/wheel/*.whl
+	cd build && PYTHONPATH=installed ../$(BIN)/python ../tools/smoke.py installed
+
+check: $(VENV)/.ready  ## format, lint, types, import layers, file and function sizes, links in docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q tests/architecture
+
+format: $(VENV)/.ready  ## format the code and mend what the linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test-lowest:  ## the test suite with the oldest allowed dependencies, in an environment of its own
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
+	.venv-lowest/bin/python tools/lowest.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt --editable ".[dev]"
+	.venv-lowest/bin/python -m pytest -q -n 2 --dist worksteal
+
+bench: $(VENV)/.ready-bench  ## measure: ratios against peers and against ourselves, one table (about 3 minutes)
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove environments, builds and caches
+	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

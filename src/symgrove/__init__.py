@@ -1,0 +1,41 @@
+"""symgrove: bagging ensembles of formulas, evolved by genetic programming on one shared graph."""
+
+from symgrove.dataset import Dataset, make_dataset
+from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.scoring import Scores, score
+from symgrove.fitness.bootstrap import bootstrap_counts, out_of_bag
+from symgrove.fitness.losses import ClassificationError, MeanSquaredError
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import Primitive, PrimitiveSet, primitive
+from symgrove.forest.random_programs import RandomPrograms
+from symgrove.forest.simplify import simplify
+from symgrove.forest.text import parse, to_text
+from symgrove.selection.tournament import tournament
+from symgrove.selection.truncation import partitioned_truncation, truncation
+from symgrove.variation.subtree import SubtreeVariation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ClassificationError",
+    "CpuEngine",
+    "Dataset",
+    "Forest",
+    "MeanSquaredError",
+    "Primitive",
+    "PrimitiveSet",
+    "RandomPrograms",
+    "Scores",
+    "SubtreeVariation",
+    "bootstrap_counts",
+    "make_dataset",
+    "out_of_bag",
+    "parse",
+    "partitioned_truncation",
+    "primitive",
+    "score",
+    "simplify",
+    "to_text",
+    "tournament",
+    "truncation",
+]

@@ -1,0 +1,183 @@
+"""Kernels that run over one panel of rows: evaluate the steps, centre the outputs, add up sums.
+
+Cost: a step costs its block of rows; everything else is linear in programs times rows (times samples for the second
+passes). Buffers belong to the calling thread.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from symgrove._jit import call_block, float_to_bits, kernel, subroutine
+
+N_LOOKS = 9  # rows that the centre of a program is found from
+
+
+class Frame(NamedTuple):
+    """Where a panel lies: addresses and row lengths (in bytes) of outputs and scratch, and the panel's first row."""
+
+    values: int
+    values_stride: int
+    n_roots: int
+    scratch: int
+    scratch_stride: int
+    itemsize: int
+    first_row: int
+    n_rows: int
+    block_rows: int
+
+
+@subroutine
+def locate(place, frame, start):
+    """Address of a place (see `Steps`) for the block that starts at row `start` of the panel."""
+    if place >= 0:
+        return place + (frame.first_row + start) * frame.itemsize
+    index = -1 - place
+    if index < frame.n_roots:
+        return frame.values + index * frame.values_stride + start * frame.itemsize
+    return frame.scratch + (index - frame.n_roots) * frame.scratch_stride
+
+
+@kernel
+def run_steps(steps, n_steps, blocks, frame):
+    """Compute all steps on a panel, block by block."""
+    for start in range(0, frame.n_rows, frame.block_rows):
+        n_rows = min(frame.block_rows, frame.n_rows - start)
+        for k in range(n_steps):
+            out = locate(steps.out[k], frame, start)
+            left = locate(steps.left[k], frame, start)
+            right = locate(steps.right[k], frame, start)
+            call_block(blocks[steps.code[k]], out, left, right, n_rows, steps.scalar[k])
+
+
+@subroutine
+def sorted_middle(looks):
+    """Median of a few numbers, which are sorted in place by insertion."""
+    for k in range(1, looks.size):
+        value = looks[k]
+        i = k
+        while i > 0 and looks[i - 1] > value:
+            looks[i] = looks[i - 1]
+            i -= 1
+        looks[i] = value
+    return looks[looks.size // 2]
+
+
+@kernel
+def find_centres(values, n_rows, largest_exponent, shift, scale):
+    """Shift and scale of each program from its outputs on the first panel (n_programs, n_rows).
+
+    The shift is the median of a few spread rows, the scale a power of two near their median distance from it: outliers,
+    which protected division makes all the time, do not reach either. Neither changes a result, only its rounding.
+    """
+    looks = np.empty(N_LOOKS, dtype=np.float64)
+    for p in range(shift.size):
+        for k in range(N_LOOKS):
+            looks[k] = values[p, k * (n_rows - 1) // (N_LOOKS - 1)]
+        middle = sorted_middle(looks)
+        middle = middle if math.isfinite(middle) else 0.0
+        for k in range(N_LOOKS):
+            looks[k] = abs(looks[k] - middle)
+        spread = sorted_middle(looks)
+        if not spread > 0.0:
+            for i in range(n_rows):
+                spread = max(spread, np.float64(abs(values[p, i] - middle)))
+        exponent = 0
+        if math.isfinite(spread) and spread > 0.0:
+            exponent = math.frexp(spread)[1]
+        exponent = min(max(exponent, -largest_exponent), largest_exponent)
+        shift[p] = middle
+        scale[p] = math.ldexp(1.0, exponent)
+
+
+@kernel
+def centre_and_square(values, n_rows, shift, inverse_scale, reach_bits, squares):
+    """Replace outputs by z = (o - shift) / scale and write z * z; `reach_bits` keeps bits of the largest |o - shift|.
+
+    Bits of non-negative floats order like the floats, with NaN on top, and their maximum vectorises.
+    """
+    for p in range(shift.size):
+        row = values[p]
+        square = squares[p]
+        centre = shift[p]
+        inverse = inverse_scale[p]
+        largest = reach_bits[p]
+        for i in range(n_rows):
+            difference = row[i] - centre
+            bits = float_to_bits(abs(difference))
+            largest = bits if bits > largest else largest
+            z = difference * inverse
+            row[i] = z
+            square[i] = z * z
+        reach_bits[p] = largest
+
+
+@kernel
+def weigh_target(weights, target, out):
+    """Rows of weights and, below them, of weights times target: (2 * n_samples, n_rows of the panel)."""
+    n_samples = weights.shape[0]
+    for j in range(n_samples):
+        for i in range(target.size):
+            w = weights[j, i]
+            out[j, i] = w
+            out[n_samples + j, i] = w * target[i]
+
+
+@kernel
+def sum_exact(values, n_rows, shift, scale, weights, target, out):
+    """Sums of w*z, w*z*t and w*z*z in float64 about a centre for each program and sample, without rows of weight 0."""
+    n_programs, n_samples = shift.shape
+    for p in range(n_programs):
+        for j in range(n_samples):
+            first = cross = second = 0.0
+            for i in range(n_rows):
+                w = np.float64(weights[j, i])
+                if w != 0.0:
+                    z = (np.float64(values[p, i]) - shift[p, j]) / scale[p]
+                    first += w * z
+                    cross += w * z * target[i]
+                    second += w * z * z
+            out[p, j] = first
+            out[p, n_samples + j] = cross
+            out[p, 2 * n_samples + j] = second
+
+
+@kernel
+def sum_squared(values, n_rows, slope, intercept, weights, target, sums, out):
+    """Weighted squared residuals; `weights` is (n_rows, n_samples), so that the inner loop vectorises over samples."""
+    n_programs, n_samples = slope.shape
+    for p in range(n_programs):
+        sums[:] = 0
+        for i in range(n_rows):
+            o = values[p, i]
+            y = target[i]
+            for j in range(n_samples):
+                residual = intercept[p, j] + slope[p, j] * o - y
+                sums[j] += weights[i, j] * residual * residual
+        for j in range(n_samples):
+            out[p, j] = sums[j]
+
+
+@kernel
+def sum_misclassified(values, n_rows, slope, intercept, weights, is_one, sums, out):
+    """Weights of the rows whose scaled output is on the wrong side of one half; NaN if an output is not finite."""
+    n_programs, n_samples = slope.shape
+    for p in range(n_programs):
+        sums[:] = 0
+        poison = 0.0
+        for i in range(n_rows):
+            o = values[p, i]
+            half = type(o)(0.5)
+            nothing = type(o)(0)
+            poison += o - o
+            if is_one[i]:
+                for j in range(n_samples):
+                    sums[j] += nothing if intercept[p, j] + slope[p, j] * o > half else weights[i, j]
+            else:
+                for j in range(n_samples):
+                    sums[j] += weights[i, j] if intercept[p, j] + slope[p, j] * o > half else nothing
+        for j in range(n_samples):
+            out[p, j] = sums[j] + poison

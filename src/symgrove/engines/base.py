@@ -1,0 +1,55 @@
+"""The contract of an engine.
+
+An engine holds the training data and turns programs into sums over rows, or into vectors. Everything after that seam
+(statistics, scaling, losses, selection) is shared by all engines. Sums add over row blocks, threads and shards.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symgrove.fitness.losses import RowLoss
+from symgrove.fitness.moments import Centre, Moments, Samples
+from symgrove.fitness.scaling import Scaling
+from symgrove.forest.forest import Forest
+
+Roots = NDArray[np.int64]
+
+
+class Engine(Protocol):
+    """Evaluates distinct programs of a forest on one data set; results follow the order of the roots."""
+
+    dtype: np.dtype[Any]
+
+    def prepare(self, counts: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
+        """Check counts (n_samples, n_rows) and weights, and lay them out; once for each set of samples."""
+        ...
+
+    def moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre | None = None) -> Moments:
+        """Sums for every program and sample.
+
+        Without a centre, each program's is found by a fixed rule from the first row block, so that blocks and shards
+        agree, and sums may be made in the engine's dtype. With a centre, sums are in float64 and rows of weight zero
+        do not enter at all.
+        """
+        ...
+
+    def errors(
+        self, forest: Forest, roots: Roots, scaling: Scaling, samples: Samples, row_loss: RowLoss
+    ) -> NDArray[np.float64]:
+        """Weighted sums of a row loss of the scaled outputs, (n_programs, n_samples); NaN if an output is not finite.
+
+        Sums of counts are exact whole numbers.
+        """
+        ...
+
+    def outputs(self, forest: Forest, roots: Roots, rows: slice | None = None) -> NDArray[np.floating]:
+        """Outputs of every program, (n_programs, n_rows), or on a range of rows."""
+        ...
+
+    def collected(self, ids: NDArray[np.int64]) -> None:
+        """Take note that the forest was collected: `ids` is what `Forest.collect` returned."""
+        ...

@@ -1,0 +1,112 @@
+"""Machine code of primitives, by address: built-in loops from `_blocks.py`, and loops around users' functions.
+
+The evaluation kernel calls a block by its address, so a user-defined primitive runs like a built-in one.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from symgrove._jit import Block, compile_block, compile_scalar
+from symgrove.engines import _blocks
+from symgrove.engines._schedule import COPY, FILL
+from symgrove.forest.primitives import BUILTIN, Primitive, PrimitiveSet
+
+_LOOPS: dict[str, Callable[..., None]] = {
+    "add": _blocks.add,
+    "sub": _blocks.sub,
+    "mul": _blocks.mul,
+    "div": _blocks.div,
+    "aq": _blocks.aq,
+    "min": _blocks.minimum,
+    "max": _blocks.maximum,
+    "step": _blocks.step,
+    "sqrt": _blocks.sqrt,
+    "log": _blocks.log_protected,
+    "log1p": _blocks.log1p_abs,
+    "exp": _blocks.exp_capped,
+    "sin": _blocks.sine,
+    "cos": _blocks.cosine,
+    "tanh": _blocks.tanh,
+    "square": _blocks.square,
+    "cube": _blocks.cube,
+    "neg": _blocks.neg,
+    "abs": _blocks.absolute,
+}
+# Compiled once a process; a Block owns its machine code.
+_builtin_blocks: dict[tuple[Callable[..., None], str], Block] = {}
+
+
+class BlockTable:
+    """Addresses of the blocks of a primitive set for one dtype, compiled when first needed."""
+
+    def __init__(self, primitives: PrimitiveSet, dtype: np.dtype[Any]) -> None:
+        self.primitives = primitives
+        self.dtype = dtype
+        n_codes = max(primitives.by_code) + 1
+        self.addresses = np.zeros(n_codes, dtype=np.int64)
+        self.epsilon = np.zeros(n_codes, dtype=np.float64)
+        for code, row in primitives.by_code.items():
+            self.epsilon[code] = primitives.epsilon_of(row.name)
+        self._owners: list[Block] = []
+        self.addresses[COPY] = _builtin_block(_blocks.copy, dtype).address
+        self.addresses[FILL] = _builtin_block(_blocks.fill, dtype).address
+        self.compile(row.code for row in primitives.functions)
+
+    def compile(self, codes: Iterable[int]) -> None:
+        """Make sure that these codes have an address."""
+        for code in codes:
+            if self.addresses[code] == 0:
+                row = self.primitives.by_code[int(code)]
+                block = _user_block(row, self.dtype) if row.function else _builtin_block(_LOOPS[row.name], self.dtype)
+                self._owners.append(block)
+                self.addresses[code] = block.address
+
+
+def _builtin_block(loop: Callable[..., None], dtype: np.dtype[Any]) -> Block:
+    key = (loop, dtype.name)
+    if key not in _builtin_blocks:
+        _builtin_blocks[key] = compile_block(loop, dtype)
+    return _builtin_blocks[key]
+
+
+def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
+    """Compile the loop around a user's function, or say why it cannot be compiled."""
+    assert row.function is not None
+    scalar = compile_scalar(_with_literals_of(row.function, dtype))
+
+    def loop_unary(out, left, right, n_rows, epsilon):  # type: ignore[no-untyped-def]
+        for i in range(n_rows):
+            out[i] = scalar(left[i])
+
+    def loop_binary(out, left, right, n_rows, epsilon):  # type: ignore[no-untyped-def]
+        for i in range(n_rows):
+            out[i] = scalar(left[i], right[i])
+
+    try:
+        return compile_block(loop_unary if row.arity == 1 else loop_binary, dtype, is_cachable=False)
+    except NumbaError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"primitive {row.name!r} cannot be compiled: {reason} It may use arithmetic, comparisons, math and NumPy's "
+            "scalar functions, and must return one number on every path."
+        ) from error
+
+
+def _with_literals_of(function: Callable[..., float], dtype: np.dtype[Any]) -> Callable[..., float]:
+    """The function with its float literals in the dtype: a float64 literal would drag float32 code into float64."""
+    if dtype != np.float32 or not isinstance(function, types.FunctionType):
+        return function
+    constants = tuple(np.float32(c) if isinstance(c, float) else c for c in function.__code__.co_consts)
+    code = function.__code__.replace(co_consts=constants)
+    return types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+
+
+assert set(_LOOPS) == set(BUILTIN), "every built-in primitive has a loop"

@@ -1,0 +1,280 @@
+"""The CPU engine: serial kernels over row panels, on a pool of threads that the engine owns.
+
+A panel is computed by one thread, and the panels' sums are added in the order of the rows: the same bits for any number
+of threads. The first panel goes first, because the programs' centres are found on it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import ThreadpoolController
+
+from symgrove.dataset import Dataset
+from symgrove.engines import _evaluate
+from symgrove.engines.base import Roots
+from symgrove.engines.blocks import BlockTable
+from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, Pass
+from symgrove.engines.schedule import Plan, make_plan
+from symgrove.engines.vectors import VectorStore
+from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
+from symgrove.fitness.bootstrap import check_counts, check_sample_weight
+from symgrove.fitness.losses import RowLoss
+from symgrove.fitness.moments import Centre, Moments, Samples
+from symgrove.fitness.scaling import Scaling
+from symgrove.forest.forest import Forest, as_roots
+from symgrove.forest.primitives import PrimitiveSet
+
+DEFAULT_MEMORY_BUDGET = 1 << 31  # bytes
+WORKSPACE_SHARE = 0.25  # of the budget, for the buffers of all threads; the rest is for vectors
+# Batches of programs are cut so that the buffers of this many threads fit. A constant, because the bits of matrix
+# products depend on the batch, and must not depend on the number of threads.
+N_WORKSPACES = 8
+
+
+class CpuEngine:
+    """Evaluates programs on the CPU.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data; its dtype is what programs are evaluated in.
+    primitives : PrimitiveSet
+        Of the forests whose programs will be evaluated.
+    n_threads : int
+        Threads over row panels. Results do not depend on it, to the last bit.
+    memory_budget : int, optional
+        Bytes for kept vectors and buffers, 2 GiB by default; data and counts are not included. Results depend on it
+        only in rounding, and only when it is so small that programs are evaluated in batches.
+    """
+
+    def __init__(
+        self, data: Dataset, primitives: PrimitiveSet, n_threads: int = 1, memory_budget: int | None = None
+    ) -> None:
+        if n_threads < 1:
+            raise ValueError(f"n_threads must be at least 1, got {n_threads}.")
+        budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
+        if budget < 1:
+            raise ValueError(f"memory_budget must be a positive number of bytes, got {memory_budget}.")
+        self.data = data
+        self.dtype = data.dtype
+        self.n_threads = n_threads
+        self.memory_budget = budget
+        self.blocks = BlockTable(primitives, self.dtype)
+        self.n_computed = 0  # node evaluations so far
+        stride = data.columns.strides[0]
+        self._feature_address = data.columns.ctypes.data + stride * np.arange(data.n_features, dtype=np.int64)
+        self._store = VectorStore(data.n_rows, self.dtype, int(budget * (1 - WORKSPACE_SHARE)))
+        self._forest: Forest | None = None
+        self._target_centre, self._target_scale = _robust_centre(data.y)
+        self._target = (data.y - self._target_centre) / self._target_scale
+        self._target_in_dtype = self._target.astype(self.dtype)
+        self._y_in_dtype = data.y.astype(self.dtype)
+        self._panel_rows = min(PANEL_ROWS, data.n_rows)
+        self._workspaces: list[Workspace] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
+        self._blas = ThreadpoolController().select(user_api="blas")
+
+    def __enter__(self) -> CpuEngine:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads and free the vectors."""
+        if self._pool is not None and self._pool_process == os.getpid():
+            self._pool.shutdown()
+        self._pool = None
+        self._workspaces.clear()
+        self._store.forget()
+        self._forest = None
+
+    # The contract: see engines/base.py
+
+    def prepare(self, counts: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
+        matrix = check_counts(counts, self.data.n_rows)
+        weights = np.ascontiguousarray(matrix, dtype=self.dtype)
+        if sample_weight is not None:
+            weights = weights * check_sample_weight(sample_weight, self.data.n_rows).astype(self.dtype)
+        total, mean, variance = np.zeros((3, weights.shape[0]))
+        for j, row in enumerate(weights):
+            w = row.astype(np.float64)
+            total[j] = w.sum()
+            if not total[j] > 0:
+                raise ValueError(f"sample {j} has no rows of positive weight.")
+            mean[j] = w @ self._target / total[j]
+            variance[j] = w @ (self._target - mean[j]) ** 2 / total[j]
+        return Samples(weights, total, mean, variance, self._target_centre, self._target_scale)
+
+    def moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre | None = None) -> Moments:
+        if centre is not None:
+            return self._exact_moments(forest, roots, samples, centre)
+        n_programs, n_columns = len(roots), 3 * samples.total.size
+        sums = np.empty((n_programs, n_columns))
+        shift, scale, reach = np.empty((3, n_programs))
+        for rows, plan in self._plans(forest, roots, n_columns):
+            look = MomentPass(samples, self._target_in_dtype)
+            result = self._run(plan, look)
+            sums[rows] = result.sums
+            shift[rows], scale[rows] = look.shift, look.scale
+            reach[rows] = result.reach_bits.view(self.dtype)
+        return Moments(Centre(shift[:, None], scale), reach, *np.split(sums, 3, axis=1))
+
+    def _exact_moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre) -> Moments:
+        sums = np.empty((len(roots), 3 * samples.total.size))
+        for rows, plan in self._plans(forest, roots, sums.shape[1]):
+            own = Centre(centre.shift[rows], centre.scale[rows])
+            sums[rows] = self._run(plan, ExactMomentPass(samples, self._target, own))
+        first, cross, second = np.split(sums, 3, axis=1)
+        return Moments(centre, np.abs(centre.scale), first, cross, second)
+
+    def errors(
+        self, forest: Forest, roots: Roots, scaling: Scaling, samples: Samples, row_loss: RowLoss
+    ) -> NDArray[np.float64]:
+        sums = np.empty((len(roots), samples.total.size))
+        for rows, plan in self._plans(forest, roots, sums.shape[1]):
+            own = Scaling(scaling.slope[rows], scaling.intercept[rows])
+            sums[rows] = self._run(plan, ErrorPass(samples, self._y_in_dtype, own, row_loss))
+        return sums
+
+    def outputs(self, forest: Forest, roots: Roots, rows: slice | None = None) -> NDArray[np.floating]:
+        start, stop, _ = (rows or slice(None)).indices(self.data.n_rows)
+        out = np.empty((len(roots), max(stop - start, 0)), dtype=self.dtype)
+        for programs, plan in self._plans(forest, roots, 0) if out.size else ():
+            self._run(plan, OutputPass(out, programs, start), slice(start, stop))
+        return out
+
+    def collected(self, ids: NDArray[np.int64]) -> None:
+        self._store.collected(ids)
+
+    # Plans and the row loop
+
+    def _plans(self, forest: Forest, roots: Roots, n_columns: int) -> Iterator[tuple[NDArray[np.intp], Plan]]:
+        """Plans for batches of programs whose buffers stay within the budget, with the positions of the programs.
+
+        Each plan is run before the next is made, because running it fills vectors that the next may use.
+        """
+        roots = as_roots(roots)
+        order = np.argsort(roots)
+        roots = roots[order]
+        if (roots[1:] == roots[:-1]).any():
+            raise ValueError("roots must be distinct.")
+        if roots.size and not (roots[0] >= 0 and roots[-1] < len(forest)):
+            raise ValueError(f"roots must be node ids from 0 to {len(forest) - 1}.")
+        if self._forest is not forest:
+            self._store.forget()
+            self._forest = forest
+        waiting = [slice(0, roots.size)] if roots.size else []
+        while waiting:
+            part = waiting.pop()
+            plan = make_plan(forest, roots[part], self._store, self.blocks, self._feature_address)
+            needed = N_WORKSPACES * self._workspace_bytes(plan, n_columns)
+            if needed > WORKSPACE_SHARE * self.memory_budget:
+                n_roots = part.stop - part.start
+                if n_roots == 1:
+                    raise ValueError(
+                        f"memory_budget={self.memory_budget} bytes is too small for program {roots[part.start]}; "
+                        f"it needs at least {int(needed / WORKSPACE_SHARE) + 1}."
+                    )
+                middle = part.start + n_roots // 2
+                waiting += [slice(middle, part.stop), slice(part.start, middle)]
+                continue
+            yield order[part], plan
+
+    def _workspace_bytes(self, plan: Plan, n_columns: int) -> int:
+        buffers = Workspace.n_bytes(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype.itemsize)
+        return buffers + 2 * 8 * plan.n_roots * n_columns  # products and partial result
+
+    def _run(self, plan: Plan, look: Pass, rows: slice | None = None) -> Any:
+        """Compute a plan over a range of rows and return the pass's result; then keep what is to be kept."""
+        rows = rows or slice(0, self.data.n_rows)
+        panels = [
+            slice(i, min(i + self._panel_rows, rows.stop)) for i in range(rows.start, rows.stop, self._panel_rows)
+        ]
+        with self._blas.limit(limits=1):
+            total = self._run_panel(plan, look, panels[0], is_first=True)
+            for partial in self._map_panels(plan, look, panels[1:]):
+                look.merge(total, partial)
+        if rows.start == 0 and rows.stop == self.data.n_rows:
+            self._store.keep(plan.kept, plan.kept_addresses)
+            self._store.cache.was_computed[plan.computed] = True
+        self.n_computed += plan.n_steps
+        return total
+
+    def _map_panels(self, plan: Plan, look: Pass, panels: list[slice]) -> Iterator[Any]:
+        """Partial results of the panels in order; no more panels are under way than the budget has buffers for."""
+        n_buffers = int(WORKSPACE_SHARE * self.memory_budget) // self._workspace_bytes(plan, look.n_columns)
+        window = min(2 * self.n_threads, n_buffers)
+        if self.n_threads == 1 or window < 2 or len(panels) < 2:
+            for panel in panels:
+                yield self._run_panel(plan, look, panel)
+            return
+        pool = self._threads()
+        waiting = iter(panels)
+        running = deque(pool.submit(self._run_panel, plan, look, panel) for panel in islice(waiting, window))
+        try:
+            while running:
+                partial = running.popleft().result()
+                running.extend(pool.submit(self._run_panel, plan, look, panel) for panel in islice(waiting, 1))
+                yield partial
+        finally:
+            # Also after an exception: a panel that went on would write to vectors that the next plan may use.
+            for future in running:
+                future.cancel()
+            wait(running)
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """The pool, made anew in a forked process, where the parent's threads do not exist."""
+        if self._pool is None or self._pool_process != os.getpid():
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="symgrove")
+            self._pool_process = os.getpid()
+        return self._pool
+
+    def _run_panel(self, plan: Plan, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
+        workspace = self._borrow_workspace(plan)
+        values, scratch = workspace.values, workspace.scratch
+        frame = _evaluate.Frame(
+            values.ctypes.data,
+            values.strides[0],
+            plan.n_roots,
+            scratch.ctypes.data,
+            scratch.strides[0],
+            self.dtype.itemsize,
+            panel.start,
+            panel.stop - panel.start,
+            BLOCK_ROWS,
+        )
+        _evaluate.run_steps(plan.steps, plan.n_steps, self.blocks.addresses, frame)
+        if is_first:
+            look.start(values, panel.stop - panel.start)
+        partial = look.reduce(workspace, panel)
+        self._workspaces.append(workspace)
+        return partial
+
+    def _borrow_workspace(self, plan: Plan) -> Workspace:
+        """A workspace for this plan, reused when one is large enough: fresh memory costs page faults."""
+        while self._workspaces:
+            workspace = self._workspaces.pop()
+            if workspace.fits(plan.n_roots, plan.n_scratch_rows):
+                workspace.n_roots = plan.n_roots
+                return workspace
+        return Workspace(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype)
+
+
+def _robust_centre(y: NDArray[np.float64]) -> tuple[float, float]:
+    """Centre and scale of the target that outliers do not reach: median, and median distance from it."""
+    centre = float(np.median(y))
+    distance = np.abs(y - centre)
+    for scale in (np.median(distance), distance.max()):
+        if np.isfinite(scale) and scale > 0:
+            return centre, float(scale)
+    return centre, 1.0

@@ -1,0 +1,153 @@
+"""Passes over the rows: what is done with the outputs of a batch of programs, panel by panel.
+
+A pass reduces a panel to a partial result and merges partial results in the order of the rows. After `start` it does
+not change, so threads share it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.engines import _evaluate
+from symgrove.engines.workspace import Workspace
+from symgrove.fitness.losses import THRESHOLD, RowLoss
+from symgrove.fitness.moments import Centre, Samples
+from symgrove.fitness.scaling import Scaling
+
+Float = NDArray[np.floating]
+
+
+class Pass(Protocol):
+    """What the row loop asks of a pass."""
+
+    n_columns: int  # numbers that a program takes in a partial result: for the memory budget
+
+    def start(self, values: Float, n_rows: int) -> None:
+        """See the outputs on the first panel, before any panel is reduced."""
+        ...
+
+    def reduce(self, workspace: Workspace, rows: slice) -> Any:
+        """Partial result of one panel, whose outputs are in the workspace."""
+        ...
+
+    def merge(self, total: Any, partial: Any) -> None:
+        """Add a later partial result to `total`."""
+        ...
+
+
+class MomentSums(NamedTuple):
+    """Partial moments: sums (n_programs, 3 * n_samples) and the bits of the largest distance from the shift."""
+
+    sums: NDArray[np.float64]
+    reach_bits: NDArray[np.integer]
+
+
+class MomentPass:
+    """First look: centres from the first panel, sums by matrix products in the engine's dtype."""
+
+    def __init__(self, samples: Samples, target: Float) -> None:
+        self.samples = samples
+        self.target = target
+        self.dtype = target.dtype
+        self.n_columns = 3 * samples.total.size
+
+    def start(self, values: Float, n_rows: int) -> None:
+        self.shift = np.empty(values.shape[0], dtype=self.dtype)
+        self.scale = np.empty(values.shape[0], dtype=self.dtype)
+        largest_exponent = 120 if self.dtype == np.float32 else 1000
+        _evaluate.find_centres(values, n_rows, largest_exponent, self.shift, self.scale)
+        self.inverse_scale = 1 / self.scale
+
+    def reduce(self, workspace: Workspace, rows: slice) -> MomentSums:
+        n_rows = rows.stop - rows.start
+        n_programs, n_samples = workspace.n_roots, self.samples.total.size
+        bits: NDArray[Any] = np.zeros(n_programs, dtype=np.int32 if self.dtype == np.float32 else np.int64)
+        _evaluate.centre_and_square(workspace.values, n_rows, self.shift, self.inverse_scale, bits, workspace.squares)
+        weights = np.empty((2 * n_samples, n_rows), dtype=self.dtype)
+        _evaluate.weigh_target(self.samples.weights[:, rows], self.target[rows], weights)
+        sums = np.empty((n_programs, self.n_columns))
+        with np.errstate(all="ignore"):  # outputs that are not finite are found by their reach
+            sums[:, : 2 * n_samples] = workspace.values[:, :n_rows] @ weights.T
+            sums[:, 2 * n_samples :] = workspace.squares[:, :n_rows] @ weights[:n_samples].T
+        return MomentSums(sums, bits)
+
+    def merge(self, total: MomentSums, partial: MomentSums) -> None:
+        np.add(total.sums, partial.sums, out=total.sums)
+        np.maximum(total.reach_bits, partial.reach_bits, out=total.reach_bits)
+
+
+class _SumPass:
+    """A pass whose partial result is one float64 matrix."""
+
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
+    def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:
+        np.add(total, partial, out=total)
+
+
+class ExactMomentPass(_SumPass):
+    """Second look: sums in float64 about given centres."""
+
+    def __init__(self, samples: Samples, target: NDArray[np.float64], centre: Centre) -> None:
+        self.samples = samples
+        self.target = target
+        self.scale = np.ascontiguousarray(centre.scale, dtype=np.float64)
+        shape = (self.scale.size, samples.total.size)
+        self.shift = np.ascontiguousarray(np.broadcast_to(centre.shift, shape), dtype=np.float64)
+        self.n_columns = 3 * samples.total.size
+
+    def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
+        weights = self.samples.weights[:, rows]
+        n_rows = rows.stop - rows.start
+        sums = np.empty((workspace.n_roots, self.n_columns))
+        _evaluate.sum_exact(workspace.values, n_rows, self.shift, self.scale, weights, self.target[rows], sums)
+        return sums
+
+
+class ErrorPass(_SumPass):
+    """Sums of a row loss of the scaled outputs."""
+
+    def __init__(self, samples: Samples, y: Float, scaling: Scaling, row_loss: RowLoss) -> None:
+        dtype = samples.weights.dtype
+        self.samples = samples
+        self.is_squared = row_loss is RowLoss.SQUARED
+        self.target = y if self.is_squared else y > THRESHOLD
+        with np.errstate(over="ignore"):  # a slope too large for float32 makes errors that are not finite
+            self.slope = np.ascontiguousarray(scaling.slope, dtype=dtype)
+            self.intercept = np.ascontiguousarray(scaling.intercept, dtype=dtype)
+        self.n_columns = samples.total.size
+
+    def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
+        weights = np.ascontiguousarray(self.samples.weights[:, rows].T)
+        room = np.empty(self.n_columns, dtype=weights.dtype)
+        sums = np.empty((workspace.n_roots, self.n_columns))
+        add_up = _evaluate.sum_squared if self.is_squared else _evaluate.sum_misclassified
+        n_rows = rows.stop - rows.start
+        add_up(workspace.values, n_rows, self.slope, self.intercept, weights, self.target[rows], room, sums)
+        return sums
+
+
+class OutputPass:
+    """Outputs themselves, written to rows `programs` of one array; partial results are empty."""
+
+    n_columns = 0
+
+    def __init__(self, out: Float, programs: NDArray[np.intp], first_row: int) -> None:
+        self.out = out
+        self.programs = programs
+        self.first_row = first_row
+
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
+    def reduce(self, workspace: Workspace, rows: slice) -> None:
+        n_rows = rows.stop - rows.start
+        start = rows.start - self.first_row
+        self.out[self.programs, start : start + n_rows] = workspace.values[:, :n_rows]
+
+    def merge(self, total: None, partial: None) -> None:
+        """There is nothing to merge."""

@@ -1,0 +1,84 @@
+"""From programs to the errors matrix: the way every method goes.
+
+Moments, a second look for the few programs whose sums cancelled, scaling and error in closed form, and a second pass
+over rows where the loss is not in the moments or where the closed form has lost its digits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.engines.base import Engine, Roots
+from symgrove.fitness.losses import Loss, RowLoss, mask_unusable
+from symgrove.fitness.moments import Centre, Matrix, Moments, Samples, is_doubtful, replace_rows, sample_means
+from symgrove.fitness.scaling import Fit, Scaling, fit_linear_scaling, identity_scaling, no_scaling
+from symgrove.forest.forest import Forest, as_roots
+
+# Below this share of the second moment, a variance from raw sums has lost too many digits.
+DOUBT = {"float64": 1e-3, "float32": 5e-2}
+# Below this share of the target's variance, an error from moments has lost too many digits.
+NEARLY_PERFECT = {"float64": 1e-6, "float32": 1e-3}
+
+
+class Scores(NamedTuple):
+    """Errors of every program on every sample (lower is better, +inf if unusable), with the scaling behind them."""
+
+    errors: Matrix
+    scaling: Scaling
+
+
+def score(engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss) -> Scores:
+    """Errors, slopes and intercepts of programs on every sample; programs that repeat are evaluated once."""
+    roots = as_roots(roots)
+    if (roots[1:] > roots[:-1]).all():
+        return _score_distinct(engine, forest, roots, samples, loss)
+    distinct, position = np.unique(roots, return_inverse=True)
+    errors, scaling = _score_distinct(engine, forest, distinct, samples, loss)
+    return Scores(errors[position], Scaling(scaling.slope[position], scaling.intercept[position]))
+
+
+def _score_distinct(engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss) -> Scores:
+    if loss.row_loss is RowLoss.MISCLASSIFIED and not loss.linear_scaling:
+        scaling = identity_scaling((roots.size, samples.total.size))
+        return _count_mistakes(engine, forest, roots, samples, scaling)
+    moments = settled_moments(engine, forest, roots, samples)
+    fit = fit_linear_scaling(moments, samples, engine.dtype) if loss.linear_scaling else no_scaling(moments, samples)
+    if loss.row_loss is RowLoss.MISCLASSIFIED:
+        return _count_mistakes(engine, forest, roots, samples, fit.scaling)
+    errors = _refine(engine, forest, roots, samples, fit)
+    return Scores(mask_unusable(errors, fit.scaling), fit.scaling)
+
+
+def settled_moments(engine: Engine, forest: Forest, roots: Roots, samples: Samples) -> Moments:
+    """Moments of all programs, summed again about each sample's mean for those that need it."""
+    moments = engine.moments(forest, roots, samples)
+    rows = np.flatnonzero(is_doubtful(moments, samples, DOUBT[engine.dtype.name]))
+    if rows.size == 0:
+        return moments
+    scale = moments.reach[rows]
+    shift = np.repeat(moments.centre.shift[rows], samples.total.size, axis=1)
+    rough = engine.moments(forest, roots[rows], samples, Centre(shift, scale))
+    exact = engine.moments(forest, roots[rows], samples, Centre(sample_means(rough, samples), scale))
+    return replace_rows(moments, rows, exact)
+
+
+def _count_mistakes(engine: Engine, forest: Forest, roots: Roots, samples: Samples, scaling: Scaling) -> Scores:
+    sums = engine.errors(forest, roots, scaling, samples, RowLoss.MISCLASSIFIED)
+    return Scores(mask_unusable(sums / samples.total, scaling), scaling)
+
+
+def _refine(engine: Engine, forest: Forest, roots: Roots, samples: Samples, fit: Fit) -> NDArray[np.float64]:
+    """Squared errors, from residuals for programs that fit almost perfectly."""
+    variance = samples.target_scale**2 * samples.target_variance
+    is_near = (fit.error < NEARLY_PERFECT[engine.dtype.name] * variance).any(axis=1)
+    rows = np.flatnonzero(is_near & np.isfinite(fit.scaling.slope).all(axis=1))
+    if rows.size == 0:
+        return fit.error
+    errors = fit.error.copy()
+    own = Scaling(fit.scaling.slope[rows], fit.scaling.intercept[rows])
+    sums = engine.errors(forest, roots[rows], own, samples, RowLoss.SQUARED)
+    errors[rows] = sums / samples.total
+    return errors

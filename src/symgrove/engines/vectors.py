@@ -1,0 +1,83 @@
+"""Output vectors of nodes, within a byte budget.
+
+A vector is kept from the second time its node is needed: most new nodes die in the next selection, so keeping those
+from the start would write ten times the memory for a tenth less arithmetic. Vectors lie in slabs that never move;
+collecting the forest renumbers nodes, not vectors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.engines._schedule import Cache
+
+SLAB_BYTES = 1 << 22
+
+
+class VectorStore:
+    """Which node's vector lies where.
+
+    Parameters
+    ----------
+    n_rows : int
+        Length of a vector.
+    dtype : numpy.dtype
+        Its type.
+    max_bytes : int
+        Slabs together never exceed this.
+    """
+
+    def __init__(self, n_rows: int, dtype: np.dtype, max_bytes: int) -> None:
+        # Vectors start on cache lines, and not all on the same one of the first-level cache.
+        self.vector_bytes = -(-n_rows * dtype.itemsize // 64) * 64
+        if self.vector_bytes % 4096 == 0:
+            self.vector_bytes += 64
+        self.max_vectors = max_bytes // self.vector_bytes
+        self.n_vectors = 0
+        self._slabs: list[NDArray[np.uint8]] = []
+        self._free: list[int] = []
+        self.cache = Cache(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+
+    def resize(self, n_nodes: int) -> Cache:
+        """The cache with an entry for each of so many nodes."""
+        known = self.cache.address.size
+        if n_nodes > known:
+            capacity = max(n_nodes, 2 * known)
+            address = np.zeros(capacity, dtype=np.int64)
+            was_computed = np.zeros(capacity, dtype=np.bool_)
+            address[:known], was_computed[:known] = self.cache
+            self.cache = Cache(address, was_computed)
+        return self.cache
+
+    def free_addresses(self, n_wanted: int) -> NDArray[np.int64]:
+        """Addresses of up to `n_wanted` unused vectors; they stay unused until `keep` takes them from the front."""
+        while len(self._free) < n_wanted and self.n_vectors < self.max_vectors:
+            n_new = min(max(SLAB_BYTES // self.vector_bytes, 1), self.max_vectors - self.n_vectors)
+            slab = np.empty(n_new * self.vector_bytes + 64, dtype=np.uint8)
+            start = -(-slab.ctypes.data // 64) * 64
+            self._slabs.append(slab)
+            self._free.extend(start + i * self.vector_bytes for i in reversed(range(n_new)))
+            self.n_vectors += n_new
+        n_found = min(n_wanted, len(self._free))
+        return np.array(self._free[len(self._free) - n_found :][::-1], dtype=np.int64)
+
+    def keep(self, nodes: NDArray[np.int64], addresses: NDArray[np.int64]) -> None:
+        """Note that these nodes' vectors have been computed at these addresses."""
+        self.cache.address[nodes] = addresses
+        del self._free[len(self._free) - nodes.size :]
+
+    def collected(self, ids: NDArray[np.int64]) -> None:
+        """Renumber nodes after a collection; vectors of dropped nodes become free."""
+        old = self.resize(ids.size)
+        is_live = ids >= 0
+        dropped = old.address[: ids.size][~is_live]
+        self._free.extend(dropped[dropped != 0].tolist())
+        self.cache = Cache(np.zeros_like(old.address), np.zeros_like(old.was_computed))
+        self.cache.address[ids[is_live]] = old.address[: ids.size][is_live]
+        self.cache.was_computed[ids[is_live]] = old.was_computed[: ids.size][is_live]
+
+    def forget(self) -> None:
+        """Drop everything: the next forest is another one."""
+        self._slabs, self._free, self.n_vectors = [], [], 0
+        self.cache = Cache(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))

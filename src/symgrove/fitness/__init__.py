@@ -1,0 +1,1 @@
+"""Fitness in closed form: bootstrap counts, moments, linear scaling and losses; no pass over data."""

@@ -1,0 +1,74 @@
+"""Kernels of the closed forms: a few operations for every program and sample, fused into one pass.
+
+In units of z and t (see `moments.py`); the caller has the units of outputs and target.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrove._jit import kernel
+
+# A spread of fewer than so many units in the last place of the mean is rounding, not signal.
+CONSTANT_ULPS = 16.0
+
+
+@kernel
+def find_doubtful(first, second, total, reach, tolerance, out):
+    """Whether a program's sums overflowed, or its variance is below `tolerance` of the second moment on a sample."""
+    n_programs, n_samples = first.shape
+    for p in range(n_programs):
+        has_digits = True
+        for j in range(n_samples):
+            mean = first[p, j] / total[j]
+            raw = second[p, j] / total[j]
+            # Written so that NaN and inf fail.
+            has_digits = has_digits and raw - mean * mean >= tolerance * raw and raw < np.inf
+        out[p] = 0 < reach[p] < np.inf and not has_digits
+
+
+@kernel
+def fit_lines(moments, samples, ulp, slope, intercept, out):
+    """Least-squares slope and intercept, and the mean squared error that they leave, `out` last."""
+    n_programs, n_samples = moments.first.shape
+    n_shifts = moments.centre.shift.shape[1]
+    target_scale = samples.target_scale
+    for p in range(n_programs):
+        scale = moments.centre.scale[p]
+        is_finite = moments.reach[p] < np.inf
+        for j in range(n_samples):
+            mean = moments.first[p, j] / samples.total[j]
+            variance = max(moments.second[p, j] / samples.total[j] - mean * mean, 0.0)
+            covariance = moments.cross[p, j] / samples.total[j] - mean * samples.target_mean[j]
+            output_mean = moments.centre.shift[p, j % n_shifts] + scale * mean
+            target_mean = samples.target_centre + target_scale * samples.target_mean[j]
+            threshold = CONSTANT_ULPS * ulp * output_mean / scale
+            slope_z = 0.0
+            slope[p, j] = 0.0
+            intercept[p, j] = target_mean
+            if variance > threshold * threshold:
+                slope_z = covariance / variance
+                slope[p, j] = slope_z * (target_scale / scale)
+                intercept[p, j] = target_mean - slope[p, j] * output_mean
+            left = max(samples.target_variance[j] - slope_z * covariance, 0.0)
+            out[p, j] = target_scale * target_scale * left if is_finite else np.nan
+
+
+@kernel
+def compare_unscaled(moments, samples, out):
+    """Mean squared error of outputs as they are; in units of the target, so that only the error itself may overflow."""
+    n_programs, n_samples = moments.first.shape
+    n_shifts = moments.centre.shift.shape[1]
+    target_scale = samples.target_scale
+    for p in range(n_programs):
+        scale = moments.centre.scale[p] / target_scale
+        is_finite = moments.reach[p] < np.inf
+        for j in range(n_samples):
+            mean = moments.first[p, j] / samples.total[j]
+            variance = max(moments.second[p, j] / samples.total[j] - mean * mean, 0.0)
+            covariance = moments.cross[p, j] / samples.total[j] - mean * samples.target_mean[j]
+            shift = (moments.centre.shift[p, j % n_shifts] - samples.target_centre) / target_scale
+            bias = shift + scale * mean - samples.target_mean[j]
+            spread = scale * scale * variance + samples.target_variance[j] - 2.0 * scale * covariance
+            error = target_scale * target_scale * (bias * bias + max(spread, 0.0))
+            out[p, j] = error if is_finite else np.nan

@@ -1,0 +1,62 @@
+"""Bootstrap samples as rows of counts.
+
+Sample j is a vector of whole numbers that sum to n: how often each row was drawn. Nothing is ever gathered by index;
+sample weights multiply the counts. Every sample has its own random stream, so that sample j is the same for any number
+of samples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symgrove.rng import stream
+
+
+def bootstrap_counts(n_rows: int, n_samples: int, seed: int) -> NDArray[np.int32]:
+    """Draw bootstrap samples of `n_rows` rows with replacement.
+
+    Returns
+    -------
+    counts : int32 array of shape (n_samples, n_rows)
+        Each row is multinomial with equal probabilities and sums to `n_rows`.
+    """
+    if n_rows < 1 or n_samples < 1:
+        raise ValueError(f"n_rows and n_samples must be at least 1, got {n_rows} and {n_samples}.")
+    counts = np.empty((n_samples, n_rows), dtype=np.int32)
+    for j in range(n_samples):
+        drawn = stream(seed, "bootstrap", j).integers(n_rows, size=n_rows)
+        counts[j] = np.bincount(drawn, minlength=n_rows)
+    return counts
+
+
+def out_of_bag(counts: ArrayLike) -> NDArray[np.bool_]:
+    """Mask of the rows that each sample did not draw, of the shape of `counts`."""
+    return np.asarray(counts) == 0
+
+
+def check_counts(counts: ArrayLike, n_rows: int) -> NDArray[np.generic]:
+    """Counts as a matrix of finite, non-negative numbers with `n_rows` columns, or a clear error."""
+    matrix = np.asarray(counts)
+    if matrix.ndim != 2 or matrix.shape[1] != n_rows or matrix.shape[0] == 0:
+        raise ValueError(f"counts must have shape (n_samples, {n_rows}), got {matrix.shape}.")
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"counts must be numbers, got dtype {matrix.dtype}.")
+    is_bad = ~(np.isfinite(matrix) & (matrix >= 0)).all(axis=1)
+    if is_bad.any():
+        raise ValueError(f"counts must be finite and not negative; sample {int(np.argmax(is_bad))} is not.")
+    return matrix
+
+
+def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Sample weights as a finite, non-negative vector with one entry a row, or a clear error."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight must have shape ({n_rows},), got {weight.shape}.")
+    is_bad = ~(np.isfinite(weight) & (weight >= 0))
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        raise ValueError(f"sample_weight must be finite and not negative; row {row} has {weight[row]}.")
+    if not weight.any():
+        raise ValueError("sample_weight is zero on every row; at least one must be positive.")
+    return weight

@@ -1,0 +1,62 @@
+"""Losses: what a method minimises on every sample.
+
+A loss is a small value: whether outputs are scaled first, and which sum over rows a second pass has to make, if any.
+The mean squared error follows from moments; the classification error (scale, predict 1 above 0.5, count mistakes)
+needs the second pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+
+from symgrove.fitness.moments import Matrix
+from symgrove.fitness.scaling import Scaling
+
+THRESHOLD = 0.5  # outputs above it are class 1
+
+
+class RowLoss(IntEnum):
+    """What the second pass adds up over rows, for targets y and scaled outputs."""
+
+    SQUARED = 0
+    MISCLASSIFIED = 1
+
+
+class Loss(Protocol):
+    """What scoring asks of a loss."""
+
+    @property
+    def linear_scaling(self) -> bool:
+        """Whether outputs are scaled before they are compared with the target."""
+        ...
+
+    @property
+    def row_loss(self) -> RowLoss:
+        """The loss on one row."""
+        ...
+
+
+@dataclass(frozen=True)
+class MeanSquaredError:
+    """Weighted mean of squared residuals."""
+
+    linear_scaling: bool = True
+    row_loss = RowLoss.SQUARED
+
+
+@dataclass(frozen=True)
+class ClassificationError:
+    """Weighted share of rows whose thresholded output is not the label, for labels 0 and 1."""
+
+    linear_scaling: bool = True
+    row_loss = RowLoss.MISCLASSIFIED
+
+
+def mask_unusable(error: Matrix, scaling: Scaling) -> Matrix:
+    """The one place where what is not finite becomes an error of +inf: it never wins, never sorts wrongly."""
+    is_usable = np.isfinite(error) & np.isfinite(scaling.slope) & np.isfinite(scaling.intercept)
+    return np.where(is_usable, error, np.inf)

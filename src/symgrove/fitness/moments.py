@@ -1,0 +1,87 @@
+"""Moments: the additive sums from which fitness on every sample follows.
+
+For a program with outputs o, centre c and scale s, let z = (o - c) / s; the target is standardised once to t. The sums
+over rows of w*z, w*z*t and w*z*z, for every sample's weights w, are all that linear scaling and the squared error need.
+They add over row blocks, threads and shards, as long as all use the same centre and scale.
+
+Sums about a poor centre cancel. `is_doubtful` finds the programs this happened to; the engine sums those again about
+each sample's own mean, in float64.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.fitness import _closed_form
+
+Matrix = NDArray[np.float64]
+
+
+class Samples(NamedTuple):
+    """Bootstrap samples as an engine has prepared them.
+
+    Attributes
+    ----------
+    weights : (n_samples, n_rows), the engine's dtype
+        Counts times sample weights.
+    total : (n_samples,)
+        Sum of the weights of each sample.
+    target_mean, target_variance : (n_samples,)
+        Of the standardised target t = (y - target_centre) / target_scale.
+    """
+
+    weights: NDArray[np.floating]
+    total: Matrix
+    target_mean: Matrix
+    target_variance: Matrix
+    target_centre: float
+    target_scale: float
+
+
+class Centre(NamedTuple):
+    """What outputs are shifted and scaled by: shift (n_programs, 1 or n_samples), scale (n_programs,)."""
+
+    shift: Matrix
+    scale: Matrix
+
+
+class Moments(NamedTuple):
+    """Sums over rows for every program and sample, each of shape (n_programs, n_samples).
+
+    `reach` (n_programs,) is the largest |o - shift|; it is not finite exactly if some output is not.
+    """
+
+    centre: Centre
+    reach: Matrix
+    first: Matrix
+    cross: Matrix
+    second: Matrix
+
+
+def is_doubtful(moments: Moments, samples: Samples, tolerance: float) -> NDArray[np.bool_]:
+    """Which programs lost too many digits: overflow, or a variance below `tolerance` of the second moment.
+
+    Programs with outputs that are not finite are beyond repair, and programs whose outputs are all equal need none.
+    """
+    out = np.empty(moments.reach.size, dtype=np.bool_)
+    _closed_form.find_doubtful(moments.first, moments.second, samples.total, moments.reach, tolerance, out)
+    return out
+
+
+def sample_means(moments: Moments, samples: Samples) -> Matrix:
+    """Mean output of every program on every sample, in the units of the outputs."""
+    return moments.centre.shift + moments.centre.scale[:, None] * (moments.first / samples.total)
+
+
+def replace_rows(moments: Moments, rows: NDArray[np.intp], other: Moments) -> Moments:
+    """Moments with some programs' sums taken from `other`, whose centres are per sample."""
+    shift = np.array(np.broadcast_to(moments.centre.shift, moments.first.shape))
+    merged = [shift, *(np.array(m) for m in (moments.centre.scale, moments.first, moments.cross, moments.second))]
+    replacements = (other.centre.shift, other.centre.scale, other.first, other.cross, other.second)
+    for array, replacement in zip(merged, replacements, strict=True):
+        array[rows] = replacement
+    shift, scale, first, cross, second = merged
+    return Moments(Centre(shift, scale), moments.reach, first, cross, second)

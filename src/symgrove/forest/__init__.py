@@ -1,0 +1,1 @@
+"""Programs: the primitive table, the shared graph, random programs, text and simplification."""

@@ -1,0 +1,202 @@
+"""The forest: a whole population as one shared graph.
+
+Every distinct subtree exists once (hash-consing: the key is the primitive and the child ids; constants by their bits).
+A program is the id of its root. The programs ``x0 * 2 + x1`` and ``sqrt(x0 * 2)`` share three nodes:
+
+    id      0    1    2    3    4    5
+    code    x    c    mul  x    add  sqrt
+    left    0    -    0    1    2    2         (feature index for a feature)
+    right   -    -    1    -    3    -
+    value   0    2.0  0    0    0    0
+    size    1    1    3    1    5    4         (counted as a tree)
+    height  0    0    1    0    2    2
+
+Children always have smaller ids than their parents, so ascending id is evaluation order. Nodes are only appended,
+until `collect` drops those that nothing refers to. Equal programs have equal root ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symgrove.forest import _intern
+from symgrove.forest._intern import Columns, Tokens
+from symgrove.forest.primitives import CONSTANT, FEATURE, Primitive, PrimitiveSet
+
+Ids = NDArray[np.int64]
+
+
+class Forest:
+    """A hash-consed graph of programs.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features that programs may refer to.
+    primitives : PrimitiveSet, optional
+        The paper's functions by default.
+    """
+
+    def __init__(self, n_features: int, primitives: PrimitiveSet | None = None) -> None:
+        if n_features < 1:
+            raise ValueError(f"n_features must be at least 1, got {n_features}.")
+        self.n_features = int(n_features)
+        self.primitives = primitives if primitives is not None else PrimitiveSet()
+        self.arity = self.primitives.arity_by_code()
+        self.columns = _new_columns(1024)
+
+    def __len__(self) -> int:
+        return int(self.columns.n_nodes[0])
+
+    def __repr__(self) -> str:
+        return f"Forest({len(self)} nodes, {self.n_features} features)"
+
+    # Making nodes
+
+    def feature(self, index: int) -> int:
+        """Id of the feature with this index."""
+        if not 0 <= index < self.n_features:
+            raise ValueError(f"feature {index} does not exist; features are 0 to {self.n_features - 1}.")
+        return self._intern(FEATURE, index, -1, 0.0)
+
+    def constant(self, value: float) -> int:
+        """Id of a constant; equal bits give equal ids, so 0.0 and -0.0 differ."""
+        if not np.isfinite(value):
+            raise ValueError(f"constants must be finite numbers, got {value!r}.")
+        return self._intern(CONSTANT, -1, -1, float(value))
+
+    def apply(self, function: str | Primitive, *children: int) -> int:
+        """Id of a primitive applied to one or two programs."""
+        row = self.primitives[function if isinstance(function, str) else function.name]
+        if len(children) != row.arity:
+            raise ValueError(f"{row.name!r} takes {row.arity} operands, got {len(children)}.")
+        for child in children:
+            if not 0 <= child < len(self):
+                raise ValueError(f"node {child} does not exist; nodes are 0 to {len(self) - 1}.")
+        return self._intern(row.code, children[0], children[1] if row.arity == 2 else -1, 0.0)
+
+    def intern_tokens(self, tokens: Tokens) -> int:
+        """Root id of a program given as a prefix list."""
+        stack: list[int] = []
+        for code, feature, value in zip(*(reversed(column) for column in tokens), strict=True):
+            if code == FEATURE:
+                stack.append(self.feature(int(feature)))
+            elif code == CONSTANT:
+                stack.append(self.constant(float(value)))
+            elif int(code) not in self.primitives.by_code:
+                raise ValueError(f"unknown primitive code {code}.")
+            else:
+                row = self.primitives.by_code[int(code)]
+                if len(stack) < row.arity:
+                    raise ValueError(f"the prefix list ends before {row.name!r} has its {row.arity} operands.")
+                children = [stack.pop() for _ in range(row.arity)]
+                stack.append(self.apply(row, *children))
+        if len(stack) != 1:
+            raise ValueError(f"the prefix list holds {len(stack)} programs, expected 1.")
+        return stack[0]
+
+    def _intern(self, code: int, left: int, right: int, value: float) -> int:
+        self.reserve(1)
+        return int(_intern.intern_one(self.columns, code, left, right, value))
+
+    def reserve(self, n_nodes: int) -> None:
+        """Make room for so many more nodes; kernels append without asking."""
+        needed = len(self) + n_nodes
+        if needed <= self.columns.code.size:
+            return
+        grown = _new_columns(max(needed, 2 * self.columns.code.size))
+        for name in ("code", "left", "right", "value", "size", "height"):
+            getattr(grown, name)[: len(self)] = getattr(self.columns, name)[: len(self)]
+        grown.n_nodes[0] = self.columns.n_nodes[0]
+        self.columns = grown
+        _intern.rebuild_table(self.columns)
+
+    # Reading
+
+    def size(self, roots: ArrayLike) -> NDArray[np.int32]:
+        """Number of nodes of each program, counted as a tree."""
+        return self.columns.size[np.asarray(roots, dtype=np.int64)]
+
+    def height(self, roots: ArrayLike) -> NDArray[np.int32]:
+        """Height of each program in edges; a lone leaf has height 0."""
+        return self.columns.height[np.asarray(roots, dtype=np.int64)]
+
+    def children(self, node: int) -> tuple[int, ...]:
+        """Ids of the operands of a node."""
+        arity = self.arity[self.columns.code[node]]
+        return (int(self.columns.left[node]), int(self.columns.right[node]))[:arity]
+
+    def name(self, node: int) -> str:
+        """Name of the node's primitive, 'feature' or 'constant'."""
+        code = int(self.columns.code[node])
+        if code in (FEATURE, CONSTANT):
+            return "feature" if code == FEATURE else "constant"
+        return self.primitives.by_code[code].name
+
+    def prefix(self, root: int) -> Iterator[int]:
+        """Node ids of a program in prefix order, shared nodes as often as the tree has them."""
+        stack = [int(root)]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(self.children(node)))
+
+    def reachable(self, roots: Iterable[int]) -> list[int]:
+        """Ids of all nodes that the programs consist of, each once, in evaluation order."""
+        found: set[int] = set()
+        stack = [int(root) for root in roots]
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                stack.extend(self.children(node))
+        return sorted(found)
+
+    def tokens(self, root: int) -> Tokens:
+        """A program as a prefix list."""
+        nodes = np.fromiter(self.prefix(root), dtype=np.int64)
+        code = self.columns.code[nodes]
+        feature = np.where(code == FEATURE, self.columns.left[nodes], -1).astype(np.int32)
+        return Tokens(code, feature, np.where(code == CONSTANT, self.columns.value[nodes], 0.0))
+
+    # Forgetting
+
+    def collect(self, roots: ArrayLike) -> Ids:
+        """Drop all nodes that no root refers to.
+
+        Returns
+        -------
+        ids : int64 array, one entry for each old node
+            Its new id, or -1 if it was dropped. ``ids[roots]`` are the roots' new ids.
+        """
+        roots = np.unique(np.asarray(roots, dtype=np.int64))
+        if roots.size and not (roots[0] >= 0 and roots[-1] < len(self)):
+            raise ValueError(f"roots must be node ids from 0 to {len(self) - 1}.")
+        ids = np.empty(len(self), dtype=np.int64)
+        _intern.collect(self.columns, roots, ids)
+        _intern.rebuild_table(self.columns)
+        return ids
+
+    def truncate(self, n_nodes: int) -> None:
+        """Forget all nodes from this id on: undoes what was appended since the forest had this length."""
+        if not 0 <= n_nodes <= len(self):
+            raise ValueError(f"cannot truncate {len(self)} nodes to {n_nodes}.")
+        self.columns.n_nodes[0] = n_nodes
+        _intern.rebuild_table(self.columns)
+
+
+def _new_columns(capacity: int) -> Columns:
+    """Empty columns; the hash table has at least twice as many places as there can be nodes."""
+    value = np.zeros(capacity, dtype=np.float64)
+    integers = [np.zeros(capacity, dtype=np.int32) for _ in range(5)]
+    table = np.full(1 << (2 * capacity - 1).bit_length(), _intern.EMPTY, dtype=np.int32)
+    code, left, right, size, height = integers
+    return Columns(code, left, right, value, value.view(np.int64), size, height, table, np.zeros(1, dtype=np.int64))
+
+
+def as_roots(roots: Sequence[int] | ArrayLike) -> Ids:
+    """Root ids as a contiguous int64 vector."""
+    return np.ascontiguousarray(np.atleast_1d(roots), dtype=np.int64)

@@ -1,0 +1,101 @@
+"""Random programs: full, grow, and the ramped half-and-half initial population of the reference implementation.
+
+The ramped population has a full half and a grown half; in each, the height limit rises in equal shares from the lowest
+to the highest. A program that was drawn before is rejected and redrawn, until ten times the population size have been
+rejected; after that duplicates are accepted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest import _random
+from symgrove.forest._random import Buffers, Shape, Vocabulary
+from symgrove.forest.forest import Forest
+
+CONSTANT_DECIMALS = 3  # as the reference implementation rounds
+LARGEST_PROGRAM = 2**20
+
+
+class RandomPrograms:
+    """A source of random programs for one forest.
+
+    Parameters
+    ----------
+    forest : Forest
+        Where programs are interned; its primitive set gives the functions.
+    constant_range : (float, float) or None
+        Constants are uniform in this range, with three decimals. A constant is one terminal among n_features + 1.
+        None: no constants.
+    max_height : int
+        Largest height that will be asked for.
+    """
+
+    def __init__(
+        self, forest: Forest, constant_range: tuple[float, float] | None = (-5.0, 5.0), max_height: int = 6
+    ) -> None:
+        self.forest = forest
+        self.max_height = max_height
+        span = np.zeros(0)
+        if constant_range is not None:
+            low, high = constant_range
+            if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+                raise ValueError(f"constant_range must be two finite numbers, low <= high, got {constant_range!r}.")
+            span = np.array([low, high, CONSTANT_DECIMALS], dtype=np.float64)
+        functions = np.array([p.code for p in forest.primitives.functions], dtype=np.int32)
+        self.vocabulary = Vocabulary(functions, forest.arity, forest.n_features, span)
+        self.buffers = _new_buffers(self._largest_size(max_height))
+
+    def _largest_size(self, height: int) -> int:
+        if height < 0:
+            raise ValueError(f"heights must be at least 0, got {height}.")
+        is_binary = self.forest.arity[self.vocabulary.functions].max() == 2
+        largest = 2 ** (height + 1) - 1 if is_binary else height + 1
+        if largest > LARGEST_PROGRAM:
+            raise ValueError(f"programs of height {height} can have {largest} nodes; at most {LARGEST_PROGRAM} work.")
+        return largest
+
+    def _check_height(self, height: int) -> None:
+        if not 0 <= height <= self.max_height:
+            raise ValueError(f"height must be from 0 to max_height={self.max_height}, got {height}.")
+
+    def full(self, height: int, rng: np.random.Generator) -> int:
+        """Root of a program whose leaves all have this depth."""
+        return self._draw(Shape(height, 0, True), rng)
+
+    def grow(self, height: int, rng: np.random.Generator, min_height: int = 2) -> int:
+        """Root of a grown program: functions above `min_height`, any token down to `height`, terminals there."""
+        return self._draw(Shape(height, min_height, False), rng)
+
+    def _draw(self, shape: Shape, rng: np.random.Generator) -> int:
+        self._check_height(shape.height)
+        self.forest.reserve(self.buffers.code.size)
+        return int(_random.draw_one(self.forest.columns, rng, self.vocabulary, shape, self.buffers))
+
+    def ramped_half_and_half(
+        self, n_programs: int, rng: np.random.Generator, heights: tuple[int, int] = (2, 6), min_height: int = 2
+    ) -> NDArray[np.int64]:
+        """Roots of an initial population; the first half is full, the second grown (one more if odd)."""
+        low, high = heights
+        if low > high:
+            raise ValueError(f"heights must be (lowest, highest), got {heights!r}.")
+        self._check_height(low)
+        self._check_height(high)
+        if n_programs < 1:
+            raise ValueError(f"n_programs must be at least 1, got {n_programs}.")
+        roots = np.empty(n_programs, dtype=np.int64)
+        state = np.zeros(2, dtype=np.int64)
+        span = np.array([low, high, min_height], dtype=np.int64)
+        while state[0] < n_programs:
+            self.forest.reserve(self.buffers.code.size)
+            _random.draw_ramped(
+                self.forest.columns, rng, self.vocabulary, span, n_programs // 2, self.buffers, state, roots
+            )
+        return roots
+
+
+def _new_buffers(n_tokens: int) -> Buffers:
+    value = np.zeros(n_tokens, dtype=np.float64)
+    integers = (np.zeros(n_tokens, dtype=np.int32), np.zeros(n_tokens, dtype=np.int32))
+    return Buffers(*integers, value, value.view(np.int64), np.zeros(n_tokens + 2, dtype=np.int64))

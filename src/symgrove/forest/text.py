@@ -1,0 +1,250 @@
+"""Programs as text, and back, with an exact round trip.
+
+Infix where people expect it (``x0 * 2.5 + x1``), calls elsewhere (``sqrt(x0)``). `/` is the protected division, `sqrt`
+and `log` are the protected ones too. Every primitive may also be written as a call: ``add(x0, x1)``. Feature names that
+are not plain names are quoted with backticks, a backtick inside doubled. Constants are written so that they read back
+to the same bits. Parsing what was printed gives the same node; nothing is reordered or simplified.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from symgrove.forest.forest import Forest
+
+_INFIX = {"+": ("add", 1), "-": ("sub", 1), "*": ("mul", 2), "/": ("div", 2)}
+_PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}
+_ATOM = 4
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[^\W\d]\w*)"
+    r"|`(?P<quoted>(?:[^`]|``)*)`"
+    r"|(?P<symbol>[-+*/(),]))"
+)
+
+
+def feature_labels(n_features: int, names: Sequence[str] | None = None) -> list[str]:
+    """Checked names of all features; x0, x1, ... by default."""
+    if names is None:
+        return [f"x{i}" for i in range(n_features)]
+    if len(names) != n_features:
+        raise ValueError(f"{len(names)} feature names for {n_features} features.")
+    labels = [str(name) for name in names]
+    repeated = sorted({label for label in labels if labels.count(label) > 1})
+    if repeated:
+        raise ValueError(f"feature names must differ; repeated: {', '.join(map(repr, repeated))}.")
+    return labels
+
+
+def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = None) -> str:
+    """Formula of a program.
+
+    Parameters
+    ----------
+    forest : Forest
+    root : int
+        Id of the program.
+    feature_names : sequence of str, optional
+        One for each feature; x0, x1, ... by default.
+    """
+    labels = feature_labels(forest.n_features, feature_names)
+    texts: list[tuple[str, int]] = []  # finished operands: text and precedence
+    for node in reversed(list(forest.prefix(root))):
+        operands = [texts.pop() for _ in forest.children(node)]
+        texts.append(_write(forest, node, operands, labels))
+    return texts[0][0]
+
+
+def _write(forest: Forest, node: int, operands: list[tuple[str, int]], labels: list[str]) -> tuple[str, int]:
+    name = forest.name(node)
+    if name == "feature":
+        return _quote(forest, labels[forest.columns.left[node]]), _ATOM
+    if name == "constant":
+        text = repr(float(forest.columns.value[node]))
+        return text, _ATOM if text[0] != "-" else _PRECEDENCE["neg"]
+    row = forest.primitives[name]
+    # -2.5 is a constant, so neg of a constant is written as a call.
+    is_negated_constant = name == "neg" and forest.name(forest.children(node)[0]) == "constant"
+    if name not in _PRECEDENCE or is_negated_constant:
+        return f"{name}({', '.join(text for text, _ in operands)})", _ATOM
+    level = _PRECEDENCE[name]
+    # Left-associative: an equal level needs brackets on the right only.
+    texts = [f"({t})" if p < level or (i == 1 and p == level) else t for i, (t, p) in enumerate(operands)]
+    return row.text.infix.format(*texts), level
+
+
+def _quote(forest: Forest, label: str) -> str:
+    if re.fullmatch(r"[^\W\d]\w*", label) and label not in forest.primitives:
+        return label
+    return "`" + label.replace("`", "``") + "`"
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    position: int
+
+
+def parse(forest: Forest, text: str, feature_names: Sequence[str] | None = None) -> int:
+    """Id of the program that a formula describes; the inverse of `to_text`.
+
+    Parameters
+    ----------
+    forest : Forest
+        Where the program is interned; its primitive set says which functions exist.
+    text : str
+        The formula.
+    feature_names : sequence of str, optional
+        As for `to_text`.
+    """
+    return _Parser(forest, text, feature_labels(forest.n_features, feature_names)).parse()
+
+
+class _Parser:
+    """Operator precedence with explicit stacks, so that nesting is not limited by recursion.
+
+    An open bracket on the stack is "(" or a primitive's name; `counts` holds how many operands each has so far.
+    """
+
+    def __init__(self, forest: Forest, text: str, labels: list[str]) -> None:
+        self.forest = forest
+        self.text = text
+        self.index_of = {label: i for i, label in enumerate(labels)}
+        self.tokens = self._tokenize()
+        self.nodes: list[int] = []
+        self.pending: list[str] = []  # operators and open brackets
+        self.counts: list[int] = []
+
+    def fail(self, problem: str, position: int) -> NoReturn:
+        raise ValueError(
+            f"cannot read formula at character {position + 1}: {problem}\n  {self.text}\n  {' ' * position}^"
+        )
+
+    def _tokenize(self) -> list[_Token]:
+        tokens = []
+        position = 0
+        end = len(self.text.rstrip())
+        while position < end:
+            match = _TOKEN.match(self.text, position)
+            if match is None or match.lastgroup is None:
+                start = position + len(self.text[position:]) - len(self.text[position:].lstrip())
+                self.fail(f"unexpected {self.text[start]!r}.", start)
+            tokens.append(_Token(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup)))
+            position = match.end()
+        return tokens
+
+    def parse(self) -> int:
+        wants_operand = True
+        k = 0
+        while k < len(self.tokens):
+            token = self.tokens[k]
+            following = self.tokens[k + 1] if k + 1 < len(self.tokens) else None
+            if wants_operand:
+                used, wants_operand = self._operand(token, following)
+                k += used
+            else:
+                wants_operand = self._after_operand(token)
+                k += 1
+        if wants_operand:
+            self.fail("it ends where a feature, number or function should follow.", len(self.text.rstrip()))
+        self._reduce(0)
+        if self.pending:
+            self.fail("a closing bracket is missing.", len(self.text.rstrip()))
+        return self.nodes[0]
+
+    def _operand(self, token: _Token, following: _Token | None) -> tuple[int, bool]:
+        """Read the start of an operand; returns tokens used and whether an operand is still wanted."""
+        is_call = following is not None and following.text == "(" and following.kind == "symbol"
+        if token.kind == "number":
+            self.nodes.append(self._constant(token, ""))
+            return 1, False
+        if token.text == "-" and token.kind == "symbol":
+            if following is not None and following.kind == "number":
+                self.nodes.append(self._constant(following, "-"))
+                return 2, False
+            self.pending.append("neg-sign")
+            return 1, True
+        if token.text == "(" and token.kind == "symbol":
+            self._open("(")
+            return 1, True
+        if token.kind == "quoted" or (token.kind == "name" and not is_call):
+            self.nodes.append(self._feature(token))
+            return 1, False
+        if token.kind == "name":
+            if token.text not in self.forest.primitives:
+                try:
+                    self.forest.primitives[token.text]
+                except ValueError as error:
+                    self.fail(str(error), token.position)
+            self._open(token.text)
+            return 2, True
+        self.fail(f"{token.text!r} where a feature, number or function should stand.", token.position)
+
+    def _after_operand(self, token: _Token) -> bool:
+        """Read what follows an operand; returns whether an operand is wanted next."""
+        if token.kind == "symbol" and token.text in _INFIX:
+            name, level = _INFIX[token.text]
+            self._reduce(level)
+            self.pending.append(name + "-sign")
+            return True
+        if token.kind == "symbol" and token.text in ",)":
+            self._reduce(0)
+            if not self.pending:
+                self.fail(f"{token.text!r} without an opening bracket.", token.position)
+            self.counts[-1] += 1
+            if token.text == ")":
+                self._close(token)
+                return False
+            if self.pending[-1] == "(":
+                self.fail("a comma outside the operands of a function.", token.position)
+            return True
+        self.fail(f"{token.text!r} where an operator or a bracket should stand.", token.position)
+
+    def _open(self, bracket: str) -> None:
+        self.pending.append(bracket)
+        self.counts.append(0)
+
+    def _close(self, token: _Token) -> None:
+        name = self.pending.pop()
+        n_operands = self.counts.pop()
+        if name == "(":
+            return
+        arity = self.forest.primitives[name].arity
+        if n_operands != arity:
+            self.fail(f"{name!r} takes {arity} operands, got {n_operands}.", token.position)
+        self._apply(name, arity)
+
+    def _reduce(self, level: int) -> None:
+        """Apply waiting operators that bind at least as strongly as `level`, down to the last open bracket."""
+        while self.pending and self.pending[-1].endswith("-sign"):
+            name = self.pending[-1].removesuffix("-sign")
+            if _PRECEDENCE[name] < level:
+                return
+            self.pending.pop()
+            self._apply(name, self.forest.primitives[name].arity)
+
+    def _apply(self, name: str, arity: int) -> None:
+        operands = self.nodes[len(self.nodes) - arity :]
+        del self.nodes[len(self.nodes) - arity :]
+        self.nodes.append(self.forest.apply(name, *operands))
+
+    def _constant(self, token: _Token, sign: str) -> int:
+        value = float(sign + token.text)
+        if value in (float("inf"), float("-inf")):
+            self.fail(f"the number {token.text} is too large.", token.position)
+        return self.forest.constant(value)
+
+    def _feature(self, token: _Token) -> int:
+        label = token.text.replace("``", "`") if token.kind == "quoted" else token.text
+        if label in self.index_of:
+            return self.forest.feature(self.index_of[label])
+        if label in self.forest.primitives:
+            self.fail(f"function {label!r} without its operands in brackets.", token.position)
+        near = difflib.get_close_matches(label, self.index_of, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        known = list(self.index_of)
+        shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+        self.fail(f"unknown feature {label!r}.{hint} Features: {shown}.", token.position)

@@ -1,0 +1,1 @@
+"""Variation makes new programs from old ones: forest in, root ids out."""

@@ -1,0 +1,91 @@
+"""Subtree crossover and subtree mutation, with uniform-random-depth node choice.
+
+Node choice: draw one of the depths 0 .. height uniformly, then one of the nodes at that depth (as in the reference
+implementation). Crossover replaces the chosen node of the base by a node chosen in the donor, mutation by a grown
+program. Only the path to the root and the new branch become new nodes of the forest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.forest import Forest, as_roots
+from symgrove.forest.random_programs import RandomPrograms
+from symgrove.variation import _subtree
+from symgrove.variation._subtree import Rates, Walk
+
+
+class SubtreeVariation:
+    """Makes one child of every parent, by crossover, mutation or copying.
+
+    Parameters
+    ----------
+    source : RandomPrograms
+        Grows the branches of mutation, up to its `max_height`.
+    p_crossover, p_mutation : float
+        Exclusive probabilities; the rest are copies.
+    max_size : int
+        A larger child is dropped and its base takes its place.
+    min_height : int
+        Minimum height of grown branches.
+    """
+
+    def __init__(
+        self,
+        source: RandomPrograms,
+        p_crossover: float = 0.5,
+        p_mutation: float = 0.5,
+        max_size: int = 500,
+        min_height: int = 2,
+    ) -> None:
+        if not (0 <= p_crossover <= 1 and 0 <= p_mutation <= 1 and p_crossover + p_mutation <= 1 + 1e-12):
+            raise ValueError(
+                "p_crossover and p_mutation must be probabilities that sum to at most 1, "
+                f"got {p_crossover} and {p_mutation}."
+            )
+        if max_size < 1:
+            raise ValueError(f"max_size must be at least 1, got {max_size}.")
+        self.source = source
+        self.rates = Rates(float(p_crossover), float(p_mutation), int(max_size), source.max_height, int(min_height))
+
+    def __call__(self, parents: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Roots of the offspring, one for each parent in order; a copy has its parent's root."""
+        forest = self.source.forest
+        parents = as_roots(parents)
+        walk = _new_walk(forest, parents)
+        offspring = np.empty_like(parents)
+        start = 0
+        while start < parents.size:
+            forest.reserve(self.source.buffers.code.size + int(forest.height(parents[start])))
+            start = _subtree.vary(
+                forest.columns,
+                rng,
+                parents,
+                self.rates,
+                self.source.vocabulary,
+                self.source.buffers,
+                walk,
+                start,
+                offspring,
+            )
+        return offspring
+
+
+def choose_nodes(forest: Forest, root: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw nodes of a program as variation does.
+
+    Returns
+    -------
+    rows : int64 array of shape (n_draws, 3)
+        Depth, node id, and position from the left among the nodes of that depth.
+    """
+    rows = np.empty((n_draws, 3), dtype=np.int64)
+    _subtree.choose_nodes(forest.columns, rng, int(root), _new_walk(forest, as_roots([root])), rows)
+    return rows
+
+
+def _new_walk(forest: Forest, roots: NDArray[np.int64]) -> Walk:
+    """Scratch for walks over these programs: at most one waiting sibling for each level."""
+    length = int(forest.height(roots).max()) + 2
+    return Walk(*(np.empty(2 * length, dtype=np.int64) for _ in range(5)))

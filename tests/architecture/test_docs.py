@@ -1,0 +1,63 @@
+"""Links and paths in documents exist, code blocks run, and every public name is in the docs."""
+
+import contextlib
+import io
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
+IDS = [str(d.relative_to(ROOT)) for d in DOCUMENTS]
+# Written by git, make or pip, so not in a fresh clone.
+GENERATED = (".venv", "build/")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
+def test_links_and_paths_exist(document):
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if not target.startswith("http"):
+            assert (document.parent / target).exists(), target
+    for name in re.findall(r"`([\w./-]+/[\w./-]*|[\w-]+\.(?:py|md|toml))`", text):
+        candidates = [ROOT / name, ROOT / "src/symgrove" / name, document.parent / name]
+        assert name.startswith(GENERATED) or any(c.exists() for c in candidates), name
+
+
+def blocks(language):
+    for document in DOCUMENTS:
+        for i, code in enumerate(re.findall(rf"```{language}\n(.*?)```", document.read_text(), flags=re.DOTALL)):
+            yield pytest.param(code, id=f"{document.relative_to(ROOT)}-{i}")
+
+
+@pytest.mark.parametrize("code", list(blocks("python")))
+def test_python_blocks_run_and_print_what_they_say(code):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "document", "exec"), {"__name__": "document"})
+    expected = re.findall(r"^#> (.*)$", code, flags=re.MULTILINE)
+    assert printed.getvalue().splitlines()[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("code", list(blocks("sh")))
+def test_shell_blocks_name_existing_targets(code):
+    """Blocks hold only make commands; CI runs `make test`, and `make -n` shows that the others exist."""
+    for line in code.strip().splitlines():
+        command = line.split("#")[0].strip()
+        assert re.fullmatch(r"make( [a-z-]+)?", command), command
+        subprocess.run([*command.split(), "-n"], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_readme_lists_every_make_target():
+    listed = subprocess.run(["make"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    targets = re.findall(r"make ([a-z-]+)", listed)
+    readme = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    assert not [target for target in targets if f"make {target}" not in readme]
+
+
+def test_every_decision_is_listed_in_the_architecture():
+    architecture = (ROOT / "ARCHITECTURE.md").read_text()
+    for adr in (ROOT / "docs" / "adr").glob("*.md"):
+        assert adr.name in architecture, adr.name

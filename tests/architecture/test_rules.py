@@ -1,0 +1,53 @@
+"""House rules that a script can check: layers, kernels only where they belong, an independent oracle, no leaks."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def imports_of(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_import_layers_hold():
+    program = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([program, "--no-logo", "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_oracle_imports_nothing_from_the_package():
+    for file in (ROOT / "tests" / "naive").glob("*.py"):
+        assert not [name for name in imports_of(file) if name.split(".")[0] == "symgrove"], file
+
+
+def test_kernels_stand_only_in_underscore_files():
+    for file in SOURCES:
+        has_kernel = re.search(r"^@(kernel|subroutine)$", file.read_text(), flags=re.MULTILINE)
+        assert not has_kernel or file.name.startswith("_"), file
+
+
+def test_kernels_never_use_fastmath_or_parallel_mode():
+    for file in SOURCES:
+        assert not re.search(r"fastmath\s*=|parallel\s*=\s*True|prange", file.read_text()), file
+
+
+def test_no_machine_paths_and_no_registry_hosts_in_any_file():
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    # Spelt in parts, so that this file does not find itself.
+    forbidden = re.compile(
+        "|".join(["/" + "root/", "/" + "home/", "pypi" + r"\.org", "files.python" + "hosted", "/" + "work/"])
+    )
+    for name in listed.stdout.split():
+        text = (ROOT / name).read_text(errors="ignore") if (ROOT / name).is_file() else ""
+        assert not forbidden.search(text), name

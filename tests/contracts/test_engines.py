@@ -1,0 +1,164 @@
+"""What every engine promises, compared with the oracle: outputs, moments, errors, collection, bad input."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symgrove import CpuEngine, Forest, bootstrap_counts, make_dataset
+from symgrove.fitness.losses import RowLoss
+from symgrove.fitness.moments import Centre
+from symgrove.fitness.scaling import Scaling
+from tests.naive import fitness as naive_fitness
+from tests.naive import programs as naive
+from tests.strategies import ALL, plant, programs, random_data
+
+ENGINES = {
+    "cpu": lambda data: CpuEngine(data, ALL),
+    "cpu, 2 threads": lambda data: CpuEngine(data, ALL, n_threads=2),
+    "cpu, tiny budget": lambda data: CpuEngine(data, ALL, memory_budget=4_000_000),
+}
+# Outputs of these are exact to the last bit; see tests/forest/test_primitives.py.
+EXACT = ("add", "sub", "mul", "div", "aq", "min", "max", "step", "sqrt", "square", "cube", "neg", "abs")
+
+
+@pytest.fixture(scope="module", params=ENGINES.values(), ids=ENGINES)
+def make_engine(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=["float64", "float32"])
+def dtype(request):
+    return request.param
+
+
+def distinct_roots(forest, population):
+    """Roots and programs without repetition, in the order of the population (not of ids)."""
+    by_root = {}
+    for program in population:
+        by_root.setdefault(plant(forest, program), program)
+    return np.array(list(by_root)), list(by_root.values())
+
+
+# Many rows only in some examples: they take several chunks.
+@settings(max_examples=15)
+@given(
+    population=st.lists(programs(functions=EXACT), min_size=1, max_size=10), n_rows=st.sampled_from([1, 40, 600, 9000])
+)
+def test_outputs_are_those_of_the_trees(make_engine, dtype, population, n_rows):
+    forest = Forest(3, ALL)
+    roots, population = distinct_roots(forest, population)
+    X, y = random_data(1, n_rows, dtype=dtype)
+    engine = make_engine(make_dataset(X, y, dtype))
+    expected = np.array([naive.evaluate(program, X) for program in population])
+    for _ in range(3):  # scratch, then kept vectors are written, then they are read
+        np.testing.assert_array_equal(engine.outputs(forest, roots), expected)
+    np.testing.assert_array_equal(engine.outputs(forest, roots, slice(3, 700)), expected[:, 3:700])
+    assert engine.outputs(forest, roots, slice(2, 2)).shape == (len(population), 0)
+
+
+@settings(max_examples=15)
+@given(population=st.lists(programs(max_leaves=10), min_size=1, max_size=10))
+def test_outputs_of_all_primitives_are_those_of_the_trees_to_rounding(make_engine, population):
+    forest = Forest(3, ALL)
+    roots, population = distinct_roots(forest, population)
+    X, y = random_data(1, 100)
+    outputs = make_engine(make_dataset(X, y)).outputs(forest, roots)
+    for program, output in zip(population, outputs, strict=True):
+        expected = naive.evaluate(program, X)
+        # Where a relative change of 1e-15 of the features matters, rounding does.
+        with np.errstate(all="ignore"):
+            doubt = 100 * np.abs(naive.evaluate(program, X * (1 + 1e-13)) - expected)
+            agrees = np.abs(output - expected) <= 1e-9 * (1 + np.abs(expected)) + doubt
+        assert (agrees | ~np.isfinite(expected) | ~np.isfinite(doubt)).all()
+
+
+def test_moments_are_weighted_sums_about_the_centre(make_engine, dtype):
+    forest = Forest(3, ALL)
+    X, y = random_data(2, 5000, dtype=dtype)
+    engine = make_engine(make_dataset(X, y, dtype))
+    samples = engine.prepare(bootstrap_counts(5000, 7, seed=0), np.random.default_rng(0).random(5000))
+    roots = np.array([forest.apply("mul", forest.feature(0), forest.feature(1)), forest.feature(2)])
+    moments = engine.moments(forest, roots, samples)
+    outputs = engine.outputs(forest, roots).astype(np.float64)
+    z = (outputs - moments.centre.shift) / moments.centre.scale[:, None]
+    t = (y - samples.target_centre) / samples.target_scale
+    w = samples.weights.astype(np.float64)
+    size = np.sqrt(w.sum(axis=1))
+    tolerance = (1e-11 if dtype == "float64" else 1e-3) * size
+    assert (np.abs(moments.first - z @ w.T) < tolerance).all()
+    assert (np.abs(moments.cross - (z * t) @ w.T) < tolerance).all()
+    assert (np.abs(moments.second - (z * z) @ w.T) < tolerance).all()
+    np.testing.assert_allclose(moments.reach, np.abs(outputs - moments.centre.shift).max(axis=1), rtol=1e-6)
+
+
+def test_exact_moments_skip_rows_of_weight_zero(make_engine, dtype):
+    forest = Forest(1, ALL)
+    x = np.random.default_rng(0).normal(size=300)
+    x[7] = 1e30
+    counts = bootstrap_counts(300, 4, seed=1)
+    counts[:, 7] = 0
+    engine = make_engine(make_dataset(x[:, None], x.clip(-3, 3), dtype))
+    samples = engine.prepare(counts)
+    centre = Centre(np.zeros((1, 4)), np.ones(1))
+    moments = engine.moments(forest, [forest.feature(0)], samples, centre)
+    xs = x.astype(dtype).astype(np.float64)
+    xs[7] = 0
+    np.testing.assert_allclose(moments.second[0], counts @ xs**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("row_loss", list(RowLoss))
+def test_errors_are_weighted_sums_of_the_row_loss(make_engine, dtype, row_loss):
+    forest = Forest(3, ALL)
+    X, _ = random_data(3, 1300, dtype=dtype)
+    y = (X[:, 0] > 0.1).astype(float)
+    engine = make_engine(make_dataset(X, y, dtype))
+    counts = bootstrap_counts(1300, 9, seed=0)
+    samples = engine.prepare(counts)
+    roots = [forest.feature(0), forest.feature(1)]
+    rng = np.random.default_rng(1)
+    scaling = Scaling(rng.normal(size=(2, 9)), rng.normal(size=(2, 9)) + 0.5)
+    sums = engine.errors(forest, roots, scaling, samples, row_loss)
+    rule = naive_fitness.squared_error if row_loss is RowLoss.SQUARED else naive_fitness.classification_error
+    for p, root_output in enumerate(engine.outputs(forest, roots)):
+        for j in range(9):
+            slope, intercept = (np.array(v[p, j], dtype=dtype) for v in scaling)
+            expected = rule(root_output, y, counts[j], slope, intercept) * 1300
+            if row_loss is RowLoss.MISCLASSIFIED:
+                assert sums[p, j] == round(expected)
+            else:
+                np.testing.assert_allclose(sums[p, j], expected, rtol=1e-12 if dtype == "float64" else 1e-4)
+
+
+def test_errors_of_outputs_that_are_not_finite_are_nan(make_engine, dtype):
+    forest = Forest(1, ALL)
+    huge = forest.constant(1e300 if dtype == "float64" else 3e38)
+    root = forest.apply("mul", huge, forest.apply("mul", huge, forest.feature(0)))
+    engine = make_engine(make_dataset(np.arange(1.0, 30)[:, None], np.arange(29) % 2, dtype))
+    samples = engine.prepare(np.ones((3, 29)))
+    scaling = Scaling(np.ones((1, 3)), np.zeros((1, 3)))
+    for row_loss in RowLoss:
+        assert not np.isfinite(engine.errors(forest, [root], scaling, samples, row_loss)).any()
+    assert not np.isfinite(engine.moments(forest, [root], samples).reach).any()
+
+
+def test_bad_calls_get_a_clear_error(make_engine):
+    forest = Forest(2, ALL)
+    engine = make_engine(make_dataset(np.ones((4, 2)), np.ones(4)))
+    root = forest.feature(0)
+    with pytest.raises(ValueError, match="roots must be distinct"):
+        engine.outputs(forest, [root, root])
+    with pytest.raises(ValueError, match="roots must be node ids from 0 to 0"):
+        engine.outputs(forest, [5])
+    with pytest.raises(ValueError, match=r"counts must have shape \(n_samples, 4\)"):
+        engine.prepare(np.ones((2, 5)))
+    with pytest.raises(ValueError, match="sample 1 has no rows of positive weight"):
+        engine.prepare([[1, 1, 1, 1], [0, 0, 0, 2]], [1, 1, 1, 0])
+
+
+def test_no_roots_give_empty_results(make_engine):
+    forest = Forest(1, ALL)
+    engine = make_engine(make_dataset(np.ones((4, 1)), np.ones(4)))
+    samples = engine.prepare(np.ones((3, 4)))
+    assert engine.outputs(forest, []).shape == (0, 4)
+    assert engine.moments(forest, [], samples).first.shape == (0, 3)

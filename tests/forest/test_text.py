@@ -1,0 +1,97 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgrove import Forest, parse, to_text
+from tests.strategies import ALL, plant, programs
+
+NAMES = ["x0", "my col", "sin", "50% `N`", "Größe", "exec", "", "a+b", "1", "x,y"]
+
+
+@given(programs())
+def test_parse_is_the_inverse_of_print(program):
+    forest = Forest(3, ALL)
+    root = plant(forest, program)
+    text = to_text(forest, root)
+    n_nodes = len(forest)
+    assert parse(forest, text) == root
+    assert len(forest) == n_nodes
+
+
+@given(programs(n_features=10, max_leaves=8))
+def test_any_feature_name_survives_the_round_trip(program):
+    forest = Forest(10, ALL)
+    root = plant(forest, program)
+    assert parse(forest, to_text(forest, root, NAMES), NAMES) == root
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_constants_survive_to_the_last_bit(value):
+    forest = Forest(1, ALL)
+    root = forest.constant(value)
+    assert parse(forest, to_text(forest, root)) == root
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("x0*2+x1", "x0 * 2.0 + x1"),
+        ("x0 - (x1 - x2)", "x0 - (x1 - x2)"),
+        ("(x0 - x1) - x2", "x0 - x1 - x2"),
+        ("x0 / (x1 * x2)", "x0 / (x1 * x2)"),
+        ("-(x0 + x1) * -3", "-(x0 + x1) * -3.0"),
+        ("neg(2)", "neg(2.0)"),
+        ("--x0", "--x0"),
+        ("add(x0, mul(x1, .5e1))", "x0 + x1 * 5.0"),
+        ("sqrt(log( x0 ))", "sqrt(log(x0))"),
+        ("max(x0, step(x1, x2))", "max(x0, step(x1, x2))"),
+        ("((x0))", "x0"),
+    ],
+)
+def test_formulas_print_as_people_write_them(text, printed):
+    forest = Forest(3, ALL)
+    assert to_text(forest, parse(forest, text)) == printed
+
+
+def test_deep_programs_do_not_hit_the_recursion_limit():
+    forest = Forest(1, ALL)
+    text = "sqrt(" * 5000 + "x0" + ")" * 5000
+    root = parse(forest, text)
+    assert to_text(forest, root) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "ends where a feature"),
+        ("x0 +", "ends where a feature"),
+        ("x0 x1", "'x1' where an operator"),
+        ("x0 + * x1", r"'\*' where a feature"),
+        ("(x0", "closing bracket is missing"),
+        ("x0)", "without an opening bracket"),
+        ("x9", "unknown feature 'x9'. Features: x0, x1, x2"),
+        ("x00", "unknown feature 'x00'. Did you mean 'x0'"),
+        ("foo(x0)", "unknown primitive 'foo'"),
+        ("sqr(x0)", "Did you mean 'sqrt'"),
+        ("sqrt", "'sqrt' without its operands"),
+        ("add(x0)", "'add' takes 2 operands, got 1"),
+        ("sqrt(x0, x1)", "'sqrt' takes 1 operands, got 2"),
+        ("(x0, x1)", "a comma outside"),
+        ("x0 ^ 2", r"unexpected '\^'"),
+        ("1e999", "too large"),
+        ("`x0", "unexpected '`'"),
+        ("sqrt()", r"'\)' where a feature"),
+    ],
+)
+def test_unreadable_formulas_get_an_error_that_points_to_the_place(text, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        parse(Forest(3, ALL), text)
+    assert "cannot read formula at character" in str(caught.value)
+
+
+def test_feature_names_must_fit():
+    forest = Forest(2)
+    with pytest.raises(ValueError, match="3 feature names for 2 features"):
+        to_text(forest, forest.feature(0), ["a", "b", "c"])
+    with pytest.raises(ValueError, match="repeated: 'a'"):
+        to_text(forest, forest.feature(0), ["a", "a"])

@@ -1,0 +1,1 @@
+"""Oracles written from the definitions, with loops and lists; nothing here imports symgrove."""

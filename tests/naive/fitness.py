@@ -1,0 +1,45 @@
+"""Fitness on a weighted sample, by the two-pass formulas with exact summation."""
+
+import math
+
+import numpy as np
+
+
+def weighted_mean(x, w):
+    return math.fsum(a * b for a, b in zip(x, w, strict=True) if b != 0) / math.fsum(w)
+
+
+def linear_scaling(o, y, w):
+    """Slope and intercept of least squares; slope 0 where the outputs of positive weight are all equal."""
+    o, y, w = (np.asarray(v, dtype=np.float64) for v in (o, y, w))
+    mean_o, mean_y = weighted_mean(o, w), weighted_mean(y, w)
+    spread = weighted_mean((o - mean_o) ** 2, w)
+    if spread == 0:
+        return 0.0, mean_y
+    slope = weighted_mean((o - mean_o) * (y - mean_y), w) / spread
+    return slope, mean_y - slope * mean_o
+
+
+def squared_error(o, y, w, slope=1.0, intercept=0.0):
+    """Weighted mean of squared residuals."""
+    o, y = np.asarray(o, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    return weighted_mean((y - (intercept + slope * o)) ** 2, w)
+
+
+def scaled_squared_error(o, y, w):
+    """Squared error after linear scaling, from centred outputs, so that large intercepts do not cancel."""
+    o, y, w = (np.asarray(v, dtype=np.float64) for v in (o, y, w))
+    slope, _ = linear_scaling(o, y, w)
+    residual = (y - weighted_mean(y, w)) - slope * (o - weighted_mean(o, w))
+    return weighted_mean(residual**2, w)
+
+
+def classification_error(o, y, w, slope=1.0, intercept=0.0):
+    """Weighted share of rows where (output > 0.5) is not the label."""
+    wrong = [float((intercept + slope * a > 0.5) != (b == 1)) for a, b in zip(o, y, strict=True)]
+    return weighted_mean(wrong, w)
+
+
+def gather(values, counts):
+    """The sample itself: every value as often as its row was drawn."""
+    return np.repeat(values, counts)

@@ -1,0 +1,82 @@
+"""Compiling and its cache, each in processes of their own: cold and warm, two at once, no cache folder, stale code."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import symgrove
+
+PACKAGE = Path(symgrove.__file__).parent
+ANNOUNCEMENT = "symgrove: compiling"
+SCRIPT = """
+import numpy as np, symgrove
+p = symgrove.PrimitiveSet(("add", "log"))
+f = symgrove.Forest(2, p)
+data = symgrove.make_dataset(np.arange(1.0, 9).reshape(4, 2), np.arange(4.0))
+root = symgrove.parse(f, "log(x0) + x1")
+print(symgrove.__file__, symgrove.CpuEngine(data, p).outputs(f, [root])[0].round(3).tolist())
+"""
+RESULT = "[2.0, 5.099, 7.609, 9.946]"
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package without compiled code, whose cache starts empty."""
+    shutil.copytree(PACKAGE, tmp_path / "symgrove", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def start(folder, script=SCRIPT, **environment):
+    variables = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    variables |= {"PYTHONPATH": str(folder), **environment}
+    command = [sys.executable, "-W", "error", "-c", script]
+    return subprocess.Popen(
+        command, env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process, folder):
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    assert out.startswith(str(folder))
+    assert RESULT in out
+    return err
+
+
+def test_two_processes_compile_at_once_and_a_third_loads_the_result(copy):
+    both = [start(copy), start(copy)]
+    for process in both:
+        assert finish(process, copy).count(ANNOUNCEMENT) == 1
+    assert finish(start(copy), copy) == ""
+
+
+def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(copy):
+    for folder in (copy / "symgrove", *(copy / "symgrove").iterdir()):
+        if folder.is_dir():
+            (folder / "__pycache__").write_text("a file where the cache folder would be")
+    blocked = str(copy / "symgrove" / "__pycache__" / "nowhere")
+    places = {"HOME": blocked, "XDG_CACHE_HOME": blocked, "IPYTHONDIR": blocked, "PYTHONDONTWRITEBYTECODE": "1"}
+    for _ in range(2):  # nothing can be kept, so the second run compiles as well
+        assert finish(start(copy, **places), copy).count(ANNOUNCEMENT) == 1
+
+
+def test_a_change_of_a_subroutine_is_noticed(copy):
+    """Numba alone looks only at the file of the calling function and would run the old code."""
+    finish(start(copy), copy)
+    file = copy / "symgrove" / "engines" / "_vector_math.py"
+    text = file.read_text()
+    changed = text.replace("    return y\n", "    return y + 1.0\n")
+    assert changed != text
+    file.write_text(changed)
+    out, err = start(copy).communicate(timeout=240)
+    assert "[3.0, 6.099, 8.609, 10.946]" in out, err
+
+
+def test_user_primitives_are_compiled_in_every_process(copy):
+    script = SCRIPT.replace('("add", "log")', '("add", "log", symgrove.primitive(lambda x: x * 2.0, name="twice"))')
+    finish(start(copy, script), copy)
+    assert finish(start(copy, script), copy).count(ANNOUNCEMENT) == 1
