@@ -32,7 +32,9 @@ def random_trees(primitives: PrimitiveSet) -> list[Tokens]:
     return trees
 
 
-def steps_of(tree: Tokens, arity: np.ndarray, feature_address: np.ndarray, epsilon: np.ndarray) -> tuple[Steps, int]:
+def steps_of(
+    tree: Tokens, arity: np.ndarray, feature_address: np.ndarray, epsilon: np.ndarray
+) -> tuple[Steps, np.ndarray, int]:
     """One step for every function and constant of a tree, nothing shared; the root's output goes to output row 0."""
     rows: list[tuple[int, int, int, int, float]] = []
     stack: list[int] = []
@@ -50,7 +52,7 @@ def steps_of(tree: Tokens, arity: np.ndarray, feature_address: np.ndarray, epsil
         rows.append((FILL if code == 1 else code, place, left, right, scalar))
         stack.append(place)
     code_, out, left_, right_, scalar_ = (np.array(column) for column in zip(*rows, strict=True))
-    return Steps(code_.astype(np.int32), out, left_, right_, scalar_.astype(np.float32)), len(rows)
+    return Steps(code_.astype(np.int32), out, left_, right_), scalar_.astype(np.float32), len(rows)
 
 
 def frame_over(values: np.ndarray, scratch: np.ndarray, first_row: int, n_rows: int) -> _evaluate.Frame:
@@ -59,10 +61,10 @@ def frame_over(values: np.ndarray, scratch: np.ndarray, first_row: int, n_rows: 
     return _evaluate.Frame(*places, values.itemsize, first_row, n_rows, BLOCK_ROWS)
 
 
-def run_ours(steps: list[tuple[Steps, int]], blocks: BlockTable, out: np.ndarray) -> None:
+def run_ours(steps: list[tuple[Steps, np.ndarray, int]], blocks: BlockTable, out: np.ndarray) -> None:
     scratch = np.empty((200, BLOCK_ROWS + ROW_PADDING), dtype=np.float32)
-    for t, (tree, n_steps) in enumerate(steps):
-        _evaluate.run_steps(tree, n_steps, blocks.addresses, frame_over(out[t : t + 1], scratch, 0, N_ROWS))
+    for t, (tree, scalars, n_steps) in enumerate(steps):
+        _evaluate.run_steps(tree, scalars, n_steps, blocks.addresses, frame_over(out[t : t + 1], scratch, 0, N_ROWS))
 
 
 def operon_trees(trees: list[Tokens], dataset: op.Dataset) -> list[op.Tree]:
@@ -131,8 +133,8 @@ def user_primitives() -> Iterator[Line]:
         def time_of(name: str) -> Callable[[], None]:
             places = (np.full(n, -1 - i, dtype=np.int64) for i in range(3))
             code = np.full(n, primitives[name].code, dtype=np.int32)  # noqa: B023
-            steps = Steps(code, *places, np.zeros(n, dtype=dtype))  # noqa: B023
-            return lambda: _evaluate.run_steps(steps, n, blocks.addresses, frame)  # noqa: B023
+            steps, scalars = Steps(code, *places), np.zeros(n, dtype=dtype)  # noqa: B023
+            return lambda: _evaluate.run_steps(steps, scalars, n, blocks.addresses, frame)  # noqa: B023
 
         for mine, built_in in (("_my_mul", "mul"), ("_my_ratio", "div")):
             own, theirs = best_of(15, time_of(mine), time_of(built_in))

@@ -96,7 +96,11 @@ class Kernel:
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorate a function that Python calls: arrays and scalars in, `out` last."""
+    """Decorate a function that Python calls: arrays and scalars in, `out` last.
+
+    A NamedTuple argument must have the same types in every call (dtypes and contiguity): Numba 0.60 mixes up overloads
+    that differ only inside one. Arrays whose dtype varies are arguments of their own.
+    """
     return Kernel(function)
 
 

@@ -82,7 +82,7 @@ def test_moments_are_weighted_sums_about_the_centre(make_engine, dtype):
     moments = engine.moments(forest, roots, samples)
     outputs = engine.outputs(forest, roots).astype(np.float64)
     z = (outputs - moments.centre.shift) / moments.centre.scale[:, None]
-    t = (y - samples.target_centre) / samples.target_scale
+    t = (y - samples.target.centre) / samples.target.scale
     w = samples.weights.astype(np.float64)
     size = np.sqrt(w.sum(axis=1))
     tolerance = (1e-11 if dtype == "float64" else 1e-3) * size

@@ -136,6 +136,23 @@ def test_another_forest_does_not_see_vectors_of_the_last_one():
             np.testing.assert_array_equal(engine.outputs(forest, [root])[0], expected)
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("drop", ["truncate", "collect"])
+def test_nodes_that_take_the_place_of_dropped_ones_get_their_own_outputs(is_told, drop):
+    X, y = random_data(5)
+    engine = CpuEngine(make_dataset(X, y), PRIMITIVES)
+    forest = Forest(3, PRIMITIVES)
+    a, b = forest.feature(0), forest.feature(1)
+    for name, expected in (("add", X[:, 0] + X[:, 1]), ("sub", X[:, 0] - X[:, 1]), ("mul", X[:, 0] * X[:, 1])):
+        root = forest.apply(name, a, b)
+        assert root == 2
+        for _ in range(3):
+            np.testing.assert_array_equal(engine.outputs(forest, [root])[0], expected)
+        ids = forest.truncate(2) if drop == "truncate" else forest.collect([a, b])
+        if is_told:
+            engine.collected(ids)
+
+
 def test_an_interrupted_evaluation_leaves_the_engine_usable(monkeypatch):
     X, y = random_data(6, 30_000)
     counts = bootstrap_counts(30_000, 5, seed=0)

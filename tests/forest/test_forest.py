@@ -86,8 +86,9 @@ def test_truncate_undoes_what_was_appended():
     first = forest.apply("add", forest.feature(0), forest.feature(1))
     length = len(forest)
     second = forest.apply("mul", first, first)
-    forest.truncate(length)
+    ids = forest.truncate(length)
     assert len(forest) == length
+    assert ids.tolist() == [*range(length), -1]
     assert forest.apply("sub", first, first) == second
 
 

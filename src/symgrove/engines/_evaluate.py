@@ -42,7 +42,7 @@ def locate(place, frame, start):
 
 
 @kernel
-def run_steps(steps, n_steps, blocks, frame):
+def run_steps(steps, scalars, n_steps, blocks, frame):
     """Compute all steps on a panel, block by block."""
     for start in range(0, frame.n_rows, frame.block_rows):
         n_rows = min(frame.block_rows, frame.n_rows - start)
@@ -50,7 +50,7 @@ def run_steps(steps, n_steps, blocks, frame):
             out = locate(steps.out[k], frame, start)
             left = locate(steps.left[k], frame, start)
             right = locate(steps.right[k], frame, start)
-            call_block(blocks[steps.code[k]], out, left, right, n_rows, steps.scalar[k])
+            call_block(blocks[steps.code[k]], out, left, right, n_rows, scalars[k])
 
 
 @subroutine
@@ -140,9 +140,9 @@ def sum_exact(values, n_rows, shift, scale, weights, target, out):
                     first += w * z
                     cross += w * z * target[i]
                     second += w * z * z
-            out[p, j] = first
-            out[p, n_samples + j] = cross
-            out[p, 2 * n_samples + j] = second
+            out[0, p, j] = first
+            out[1, p, j] = cross
+            out[2, p, j] = second
 
 
 @kernel

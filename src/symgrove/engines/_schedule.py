@@ -18,14 +18,14 @@ class Steps(NamedTuple):
     """One step for each node to compute.
 
     A place is the address of a vector's first row if it is positive, else ``-1 - i``: for i below the number of roots,
-    row i of the outputs, above it a scratch row. `scalar` is the primitive's epsilon, or the value of a constant.
+    row i of the outputs, above it a scratch row. With each step goes a scalar in the engine's dtype: the primitive's
+    epsilon, or the value of a constant.
     """
 
     code: NDArray[np.int32]
     out: NDArray[np.int64]
     left: NDArray[np.int64]
     right: NDArray[np.int64]
-    scalar: NDArray[np.floating]
 
 
 class Cache(NamedTuple):
@@ -64,7 +64,18 @@ def count_needed(columns, roots, cache, last_use):
 
 @kernel
 def plan(
-    columns, roots, cache, last_use, row_of_root, feature_address, epsilon, free_vectors, scratch_stack, kept, out
+    columns,
+    roots,
+    cache,
+    last_use,
+    row_of_root,
+    feature_address,
+    epsilon,
+    free_vectors,
+    scratch_stack,
+    kept,
+    scalars,
+    out,
 ):
     """Write the steps in ascending order of node ids; returns (steps, rows for roots and scratch, vectors kept).
 
@@ -103,10 +114,10 @@ def plan(
         out.out[n_steps] = place[node]
         if code == 1:
             out.code[n_steps] = FILL
-            out.scalar[n_steps] = columns.value[node]
+            scalars[n_steps] = columns.value[node]
         else:
             out.code[n_steps] = code
-            out.scalar[n_steps] = epsilon[code]
+            scalars[n_steps] = epsilon[code]
             left = columns.left[node]
             right = columns.right[node]
             out.left[n_steps] = place[left]

@@ -51,5 +51,8 @@ class Engine(Protocol):
         ...
 
     def collected(self, ids: NDArray[np.int64]) -> None:
-        """Take note that the forest was collected: `ids` is what `Forest.collect` returned."""
+        """Take note that nodes were dropped: `ids` is what `Forest.collect` or `Forest.truncate` returned.
+
+        An engine that is not told forgets all it knows of the forest; results are the same.
+        """
         ...

@@ -27,7 +27,7 @@ from symgrove.engines.vectors import VectorStore
 from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight
 from symgrove.fitness.losses import RowLoss
-from symgrove.fitness.moments import Centre, Moments, Samples
+from symgrove.fitness.moments import Centre, Moments, Samples, Target
 from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.primitives import PrimitiveSet
@@ -73,6 +73,7 @@ class CpuEngine:
         self._feature_address = data.columns.ctypes.data + stride * np.arange(data.n_features, dtype=np.int64)
         self._store = VectorStore(data.n_rows, self.dtype, int(budget * (1 - WORKSPACE_SHARE)))
         self._forest: Forest | None = None
+        self._epoch = 0
         self._target_centre, self._target_scale = _robust_centre(data.y)
         self._target = (data.y - self._target_centre) / self._target_scale
         self._target_in_dtype = self._target.astype(self.dtype)
@@ -113,29 +114,29 @@ class CpuEngine:
                 raise ValueError(f"sample {j} has no rows of positive weight.")
             mean[j] = w @ self._target / total[j]
             variance[j] = w @ (self._target - mean[j]) ** 2 / total[j]
-        return Samples(weights, total, mean, variance, self._target_centre, self._target_scale)
+        return Samples(weights, total, Target(mean, variance, self._target_centre, self._target_scale))
 
     def moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre | None = None) -> Moments:
         if centre is not None:
             return self._exact_moments(forest, roots, samples, centre)
-        n_programs, n_columns = len(roots), 3 * samples.total.size
-        sums = np.empty((n_programs, n_columns))
+        n_programs, n_samples = len(roots), samples.total.size
+        sums = np.empty((3, n_programs, n_samples))
         shift, scale, reach = np.empty((3, n_programs))
-        for rows, plan in self._plans(forest, roots, n_columns):
+        for rows, plan in self._plans(forest, roots, 3 * n_samples):
             look = MomentPass(samples, self._target_in_dtype)
             result = self._run(plan, look)
-            sums[rows] = result.sums
+            sums[:, rows] = result.sums
             shift[rows], scale[rows] = look.shift, look.scale
             reach[rows] = result.reach_bits.view(self.dtype)
-        return Moments(Centre(shift[:, None], scale), reach, *np.split(sums, 3, axis=1))
+        return Moments(Centre(shift[:, None], scale), reach, *sums)
 
     def _exact_moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre) -> Moments:
-        sums = np.empty((len(roots), 3 * samples.total.size))
-        for rows, plan in self._plans(forest, roots, sums.shape[1]):
+        n_programs, n_samples = len(roots), samples.total.size
+        sums = np.empty((3, n_programs, n_samples))
+        for rows, plan in self._plans(forest, roots, 3 * n_samples):
             own = Centre(centre.shift[rows], centre.scale[rows])
-            sums[rows] = self._run(plan, ExactMomentPass(samples, self._target, own))
-        first, cross, second = np.split(sums, 3, axis=1)
-        return Moments(centre, np.abs(centre.scale), first, cross, second)
+            sums[:, rows] = self._run(plan, ExactMomentPass(samples, self._target, own))
+        return Moments(centre, np.abs(centre.scale), *sums)
 
     def errors(
         self, forest: Forest, roots: Roots, scaling: Scaling, samples: Samples, row_loss: RowLoss
@@ -155,6 +156,7 @@ class CpuEngine:
 
     def collected(self, ids: NDArray[np.int64]) -> None:
         self._store.collected(ids)
+        self._epoch += 1
 
     # Plans and the row loop
 
@@ -170,9 +172,9 @@ class CpuEngine:
             raise ValueError("roots must be distinct.")
         if roots.size and not (roots[0] >= 0 and roots[-1] < len(forest)):
             raise ValueError(f"roots must be node ids from 0 to {len(forest) - 1}.")
-        if self._forest is not forest:
+        if self._forest is not forest or self._epoch != forest.epoch:
             self._store.forget()
-            self._forest = forest
+            self._forest, self._epoch = forest, forest.epoch
         waiting = [slice(0, roots.size)] if roots.size else []
         while waiting:
             part = waiting.pop()
@@ -253,7 +255,7 @@ class CpuEngine:
             panel.stop - panel.start,
             BLOCK_ROWS,
         )
-        _evaluate.run_steps(plan.steps, plan.n_steps, self.blocks.addresses, frame)
+        _evaluate.run_steps(plan.steps, plan.scalars, plan.n_steps, self.blocks.addresses, frame)
         if is_first:
             look.start(values, panel.stop - panel.start)
         partial = look.reduce(workspace, panel)

@@ -39,7 +39,7 @@ class Pass(Protocol):
 
 
 class MomentSums(NamedTuple):
-    """Partial moments: sums (n_programs, 3 * n_samples) and the bits of the largest distance from the shift."""
+    """Partial moments: sums (3, n_programs, n_samples) and the bits of the largest distance from the shift."""
 
     sums: NDArray[np.float64]
     reach_bits: NDArray[np.integer]
@@ -68,10 +68,11 @@ class MomentPass:
         _evaluate.centre_and_square(workspace.values, n_rows, self.shift, self.inverse_scale, bits, workspace.squares)
         weights = np.empty((2 * n_samples, n_rows), dtype=self.dtype)
         _evaluate.weigh_target(self.samples.weights[:, rows], self.target[rows], weights)
-        sums = np.empty((n_programs, self.n_columns))
+        sums = np.empty((3, n_programs, n_samples))
         with np.errstate(all="ignore"):  # outputs that are not finite are found by their reach
-            sums[:, : 2 * n_samples] = workspace.values[:, :n_rows] @ weights.T
-            sums[:, 2 * n_samples :] = workspace.squares[:, :n_rows] @ weights[:n_samples].T
+            products = workspace.values[:, :n_rows] @ weights.T
+            sums[0], sums[1] = products[:, :n_samples], products[:, n_samples:]
+            sums[2] = workspace.squares[:, :n_rows] @ weights[:n_samples].T
         return MomentSums(sums, bits)
 
     def merge(self, total: MomentSums, partial: MomentSums) -> None:
@@ -80,7 +81,7 @@ class MomentPass:
 
 
 class _SumPass:
-    """A pass whose partial result is one float64 matrix."""
+    """A pass whose partial result is one float64 array."""
 
     def start(self, values: Float, n_rows: int) -> None:
         """Nothing is learnt from the first panel."""
@@ -103,7 +104,7 @@ class ExactMomentPass(_SumPass):
     def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
         weights = self.samples.weights[:, rows]
         n_rows = rows.stop - rows.start
-        sums = np.empty((workspace.n_roots, self.n_columns))
+        sums = np.empty((3, *self.shift.shape))
         _evaluate.sum_exact(workspace.values, n_rows, self.shift, self.scale, weights, self.target[rows], sums)
         return sums
 

@@ -33,6 +33,7 @@ class Plan:
     """
 
     steps: Steps
+    scalars: NDArray[np.floating]
     n_steps: int
     n_roots: int
     n_scratch_rows: int
@@ -54,7 +55,10 @@ def make_plan(
     last_use = np.empty(n_nodes, dtype=np.int64)
     n_needed, n_survivors = _schedule.count_needed(forest.columns, roots, cache, last_use)
     free = store.free_addresses(n_survivors)
-    steps = _new_steps(n_needed + roots.size, blocks.dtype)
+    n_most = n_needed + roots.size
+    out, left, right = np.zeros((3, n_most), dtype=np.int64)
+    steps = Steps(np.zeros(n_most, dtype=np.int32), out, left, right)
+    scalars = np.zeros(n_most, dtype=blocks.dtype)
     row_of_root = np.full(n_nodes, -1, dtype=np.int64)
     row_of_root[roots] = np.arange(roots.size)
     kept = np.empty(free.size, dtype=np.int64)
@@ -70,15 +74,11 @@ def make_plan(
         free,
         stack,
         kept,
+        scalars,
         steps,
     )
     blocks.compile(np.flatnonzero(np.bincount(steps.code[:n_steps], minlength=2)))
     is_computed = (last_use >= 0) & (forest.columns.code[:n_nodes] > 1) & (cache.address[:n_nodes] == 0)
-    return Plan(
-        steps, n_steps, roots.size, n_rows - roots.size, np.flatnonzero(is_computed), kept[:n_kept], free[:n_kept]
-    )
-
-
-def _new_steps(length: int, dtype: np.dtype) -> Steps:
-    out, left, right = np.zeros((3, length), dtype=np.int64)
-    return Steps(np.zeros(length, dtype=np.int32), out, left, right, np.zeros(length, dtype=dtype))
+    computed = np.flatnonzero(is_computed)
+    n_scratch_rows = n_rows - roots.size
+    return Plan(steps, scalars, n_steps, roots.size, n_scratch_rows, computed, kept[:n_kept], free[:n_kept])

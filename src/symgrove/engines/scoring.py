@@ -72,7 +72,7 @@ def _count_mistakes(engine: Engine, forest: Forest, roots: Roots, samples: Sampl
 
 def _refine(engine: Engine, forest: Forest, roots: Roots, samples: Samples, fit: Fit) -> NDArray[np.float64]:
     """Squared errors, from residuals for programs that fit almost perfectly."""
-    variance = samples.target_scale**2 * samples.target_variance
+    variance = samples.target.scale**2 * samples.target.variance
     is_near = (fit.error < NEARLY_PERFECT[engine.dtype.name] * variance).any(axis=1)
     rows = np.flatnonzero(is_near & np.isfinite(fit.scaling.slope).all(axis=1))
     if rows.size == 0:

@@ -28,47 +28,45 @@ def find_doubtful(first, second, total, reach, tolerance, out):
 
 
 @kernel
-def fit_lines(moments, samples, ulp, slope, intercept, out):
+def fit_lines(moments, total, target, ulp, slope, intercept, out):
     """Least-squares slope and intercept, and the mean squared error that they leave, `out` last."""
     n_programs, n_samples = moments.first.shape
     n_shifts = moments.centre.shift.shape[1]
-    target_scale = samples.target_scale
     for p in range(n_programs):
         scale = moments.centre.scale[p]
         is_finite = moments.reach[p] < np.inf
         for j in range(n_samples):
-            mean = moments.first[p, j] / samples.total[j]
-            variance = max(moments.second[p, j] / samples.total[j] - mean * mean, 0.0)
-            covariance = moments.cross[p, j] / samples.total[j] - mean * samples.target_mean[j]
+            mean = moments.first[p, j] / total[j]
+            variance = max(moments.second[p, j] / total[j] - mean * mean, 0.0)
+            covariance = moments.cross[p, j] / total[j] - mean * target.mean[j]
             output_mean = moments.centre.shift[p, j % n_shifts] + scale * mean
-            target_mean = samples.target_centre + target_scale * samples.target_mean[j]
+            target_mean = target.centre + target.scale * target.mean[j]
             threshold = CONSTANT_ULPS * ulp * output_mean / scale
             slope_z = 0.0
             slope[p, j] = 0.0
             intercept[p, j] = target_mean
             if variance > threshold * threshold:
                 slope_z = covariance / variance
-                slope[p, j] = slope_z * (target_scale / scale)
+                slope[p, j] = slope_z * (target.scale / scale)
                 intercept[p, j] = target_mean - slope[p, j] * output_mean
-            left = max(samples.target_variance[j] - slope_z * covariance, 0.0)
-            out[p, j] = target_scale * target_scale * left if is_finite else np.nan
+            left = max(target.variance[j] - slope_z * covariance, 0.0)
+            out[p, j] = target.scale * target.scale * left if is_finite else np.nan
 
 
 @kernel
-def compare_unscaled(moments, samples, out):
+def compare_unscaled(moments, total, target, out):
     """Mean squared error of outputs as they are; in units of the target, so that only the error itself may overflow."""
     n_programs, n_samples = moments.first.shape
     n_shifts = moments.centre.shift.shape[1]
-    target_scale = samples.target_scale
     for p in range(n_programs):
-        scale = moments.centre.scale[p] / target_scale
+        scale = moments.centre.scale[p] / target.scale
         is_finite = moments.reach[p] < np.inf
         for j in range(n_samples):
-            mean = moments.first[p, j] / samples.total[j]
-            variance = max(moments.second[p, j] / samples.total[j] - mean * mean, 0.0)
-            covariance = moments.cross[p, j] / samples.total[j] - mean * samples.target_mean[j]
-            shift = (moments.centre.shift[p, j % n_shifts] - samples.target_centre) / target_scale
-            bias = shift + scale * mean - samples.target_mean[j]
-            spread = scale * scale * variance + samples.target_variance[j] - 2.0 * scale * covariance
-            error = target_scale * target_scale * (bias * bias + max(spread, 0.0))
+            mean = moments.first[p, j] / total[j]
+            variance = max(moments.second[p, j] / total[j] - mean * mean, 0.0)
+            covariance = moments.cross[p, j] / total[j] - mean * target.mean[j]
+            shift = (moments.centre.shift[p, j % n_shifts] - target.centre) / target.scale
+            bias = shift + scale * mean - target.mean[j]
+            spread = scale * scale * variance + target.variance[j] - 2.0 * scale * covariance
+            error = target.scale * target.scale * (bias * bias + max(spread, 0.0))
             out[p, j] = error if is_finite else np.nan

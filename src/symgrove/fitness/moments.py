@@ -20,6 +20,15 @@ from symgrove.fitness import _closed_form
 Matrix = NDArray[np.float64]
 
 
+class Target(NamedTuple):
+    """Mean and variance of the standardised target t = (y - centre) / scale on each sample, (n_samples,)."""
+
+    mean: Matrix
+    variance: Matrix
+    centre: float
+    scale: float
+
+
 class Samples(NamedTuple):
     """Bootstrap samples as an engine has prepared them.
 
@@ -29,27 +38,24 @@ class Samples(NamedTuple):
         Counts times sample weights.
     total : (n_samples,)
         Sum of the weights of each sample.
-    target_mean, target_variance : (n_samples,)
-        Of the standardised target t = (y - target_centre) / target_scale.
+    target : Target
+        The target on each sample.
     """
 
     weights: NDArray[np.floating]
     total: Matrix
-    target_mean: Matrix
-    target_variance: Matrix
-    target_centre: float
-    target_scale: float
+    target: Target
 
 
 class Centre(NamedTuple):
-    """What outputs are shifted and scaled by: shift (n_programs, 1 or n_samples), scale (n_programs,)."""
+    """What outputs are shifted and scaled by: shift (n_programs, 1 or n_samples), scale (n_programs,), contiguous."""
 
     shift: Matrix
     scale: Matrix
 
 
 class Moments(NamedTuple):
-    """Sums over rows for every program and sample, each of shape (n_programs, n_samples).
+    """Sums over rows for every program and sample, each contiguous of shape (n_programs, n_samples).
 
     `reach` (n_programs,) is the largest |o - shift|; it is not finite exactly if some output is not.
     """

@@ -47,6 +47,7 @@ class Forest:
         self.primitives = primitives if primitives is not None else PrimitiveSet()
         self.arity = self.primitives.arity_by_code()
         self.columns = _new_columns(1024)
+        self.epoch = 0  # how often nodes were dropped; an engine that missed one forgets what it knows
 
     def __len__(self) -> int:
         return int(self.columns.n_nodes[0])
@@ -178,14 +179,22 @@ class Forest:
         ids = np.empty(len(self), dtype=np.int64)
         _intern.collect(self.columns, roots, ids)
         _intern.rebuild_table(self.columns)
+        self.epoch += 1
         return ids
 
-    def truncate(self, n_nodes: int) -> None:
-        """Forget all nodes from this id on: undoes what was appended since the forest had this length."""
+    def truncate(self, n_nodes: int) -> Ids:
+        """Drop all nodes from this id on: undoes what was appended since the forest had this length.
+
+        Returns the map from old to new ids, as `collect` does.
+        """
         if not 0 <= n_nodes <= len(self):
             raise ValueError(f"cannot truncate {len(self)} nodes to {n_nodes}.")
+        ids = np.arange(len(self))
+        ids[n_nodes:] = -1
         self.columns.n_nodes[0] = n_nodes
         _intern.rebuild_table(self.columns)
+        self.epoch += 1
+        return ids
 
 
 def _new_columns(capacity: int) -> Columns:
