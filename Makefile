@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-lowest check format bench clean
+.PHONY: help demo test test-slow test-lowest check format bench fidelity clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,12 +19,18 @@ $(VENV)/.ready-bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
 	touch $@
 
+demo: $(VENV)/.ready  ## train on two data sets that come with scikit-learn and show what was found (about a minute)
+	$(BIN)/python tools/demo.py
+
 test: check  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(BIN)/python -m pip install --quiet --no-deps --target build/installed build/wheel/*.whl
 	cd build && PYTHONPATH=installed ../$(BIN)/python ../tools/smoke.py installed
+
+test-slow: $(VENV)/.ready  ## scikit-learn's checks with the default parameters, 25 kills of a run (about 5 minutes)
+	$(BIN)/python -m pytest -q -m slow -n 2
 
 check: $(VENV)/.ready  ## format, lint, types, import layers, file and function sizes, links in docs
 	$(BIN)/ruff format --check .
@@ -46,6 +52,9 @@ test-lowest:  ## the test suite with the oldest allowed dependencies, in an envi
 
 bench: $(VENV)/.ready-bench  ## measure: ratios against peers and against ourselves, one table (about 3 minutes)
 	$(BIN)/python -m benchmarks
+
+fidelity: $(VENV)/.ready  ## the paper's numbers against ours, 40 splits for each data set (about 20 minutes; needs the data)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/fidelity.py
 
 clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -13,7 +13,7 @@ import sys
 from symgrove import {names}
 from symgrove import _jit
 from numba.core import event
-optional = [m for m in ("sklearn", "pandas", "matplotlib", "rich", "typer") if m in sys.modules]
+optional = [m for m in ("matplotlib", "rich", "typer", "polars", "sklearn.callback") if m in sys.modules]
 assert not optional, optional
 assert not _jit._announcer.is_registered
 assert not any(event._registered.values()), "a Numba listener is registered"

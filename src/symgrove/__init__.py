@@ -10,6 +10,7 @@ from symgrove.forest.primitives import Primitive, PrimitiveSet, primitive
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import parse, to_text
+from symgrove.methods.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
 from symgrove.selection.tournament import tournament
 from symgrove.selection.truncation import partitioned_truncation, truncation
 from symgrove.variation.subtree import SubtreeVariation
@@ -27,6 +28,8 @@ __all__ = [
     "RandomPrograms",
     "Scores",
     "SubtreeVariation",
+    "TwoSEGPClassifier",
+    "TwoSEGPRegressor",
     "bootstrap_counts",
     "make_dataset",
     "out_of_bag",

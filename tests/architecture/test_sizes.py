@@ -25,6 +25,13 @@ def lines_of_code(file):
     return lines
 
 
+def only_stores_parameters(function):
+    """Constructors of scikit-learn estimators must have one assignment for each parameter, and nothing else."""
+    return function.name == "__init__" and all(
+        isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name) for statement in function.body
+    )
+
+
 def test_there_are_files_to_check():
     assert len(FILES) > 30
 
@@ -35,6 +42,6 @@ def test_files_and_functions_fit_a_head(file):
     lines = lines_of_code(file)
     limit = MAX_KERNEL if file.name.startswith("_") and file.name != "__init__.py" else MAX_FUNCTION
     for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not only_stores_parameters(node):
             length = len(lines.intersection(range(node.lineno, node.end_lineno + 1)))
             assert length <= limit, f"{file.name}:{node.lineno} {node.name} has {length} lines of code"

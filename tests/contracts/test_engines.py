@@ -53,6 +53,7 @@ def test_outputs_are_those_of_the_trees(make_engine, dtype, population, n_rows):
     expected = np.array([naive.evaluate(program, X) for program in population])
     for _ in range(3):  # scratch, then kept vectors are written, then they are read
         np.testing.assert_array_equal(engine.outputs(forest, roots), expected)
+        engine.collected(forest.collect(np.arange(len(forest))))
     np.testing.assert_array_equal(engine.outputs(forest, roots, slice(3, 700)), expected[:, 3:700])
     assert engine.outputs(forest, roots, slice(2, 2)).shape == (len(population), 0)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from symgrove import (
+    ClassificationError,
     CpuEngine,
     Forest,
     MeanSquaredError,
@@ -118,12 +119,26 @@ def test_only_nodes_that_are_not_known_are_computed():
     common = forest.apply("mul", forest.feature(0), forest.feature(1))
     first = forest.apply("sqrt", common)
     computed = []
-    for roots in ([first], [first], [first], [forest.apply("log", common)]):
+    for roots in ([first], [first], [first], [first], [forest.apply("log", common)]):
         before = engine.n_computed
         engine.outputs(forest, roots)
         computed.append(engine.n_computed - before)
-    # Two nodes; again, now keeping them (and one copy of the kept root); only the copy; only the new root.
-    assert computed == [2, 3, 1, 1]
+        if len(computed) == 2:
+            engine.collected(forest.collect(np.arange(len(forest))))
+    # Two nodes, twice; after a collection they are kept, with one copy of the root; only the copy; only the new root.
+    assert computed == [2, 2, 3, 1, 1]
+
+
+def test_programs_of_which_more_is_expected_are_computed_once():
+    X, y = random_data(4)
+    forest = Forest(3, PRIMITIVES)
+    engine = CpuEngine(make_dataset(X, (y > y.mean()) * 1.0), PRIMITIVES)
+    roots = RandomPrograms(forest).ramped_half_and_half(50, np.random.default_rng(0))
+    samples = engine.prepare(bootstrap_counts(len(y), 3, seed=0))
+    engine.moments(forest, roots, samples, expect_more=True)
+    n_computed = engine.n_computed
+    score(engine, forest, roots, samples, ClassificationError())
+    assert engine.n_computed - n_computed == 2 * roots.size  # copies, for the moments and for the mistakes
 
 
 def test_another_forest_does_not_see_vectors_of_the_last_one():
@@ -148,6 +163,7 @@ def test_nodes_that_take_the_place_of_dropped_ones_get_their_own_outputs(is_told
         assert root == 2
         for _ in range(3):
             np.testing.assert_array_equal(engine.outputs(forest, [root])[0], expected)
+            engine.collected(forest.collect(np.arange(len(forest))))
         ids = forest.truncate(2) if drop == "truncate" else forest.collect([a, b])
         if is_told:
             engine.collected(ids)

@@ -39,6 +39,7 @@ def test_collect_changes_no_program_and_no_output(population, data):
     kept = data.draw(st.lists(st.sampled_from(range(len(roots))), min_size=1))
     for _ in range(3):  # the second evaluation fills vectors, the third reads them
         before = engine.outputs(forest, np.unique(roots[kept]))
+        engine.collected(forest.collect(np.arange(len(forest))))
     ids = forest.collect(roots[kept])
     engine.collected(ids)
     after = ids[np.unique(roots[kept])]

@@ -128,12 +128,19 @@ def weigh_target(weights, target, out):
 
 @kernel
 def sum_exact(values, n_rows, shift, scale, weights, target, out):
-    """Sums of w*z, w*z*t and w*z*z in float64 about a centre for each program and sample, without rows of weight 0."""
+    """Sums of w*z, w*z*t and w*z*z in float64 about a centre for each program and sample, without rows of weight 0.
+
+    A pair whose shift is NaN is not wanted; its sums are 0.
+    """
     n_programs, n_samples = shift.shape
     for p in range(n_programs):
         for j in range(n_samples):
             first = cross = second = 0.0
-            for i in range(n_rows):
+            if np.isnan(shift[p, j]):
+                n_wanted = 0
+            else:
+                n_wanted = n_rows
+            for i in range(n_wanted):
                 w = np.float64(weights[j, i])
                 if w != 0.0:
                     z = (np.float64(values[p, i]) - shift[p, j]) / scale[p]

@@ -29,7 +29,7 @@ class Steps(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """What the engine knows of each node: where its vector lies (0: nowhere) and whether it was computed before."""
+    """What is known of each node: where its vector lies (0: nowhere), whether it was computed before a collection."""
 
     address: NDArray[np.int64]
     was_computed: NDArray[np.bool_]
@@ -71,6 +71,7 @@ def plan(
     row_of_root,
     feature_address,
     epsilon,
+    keep_roots,
     free_vectors,
     scratch_stack,
     kept,
@@ -79,9 +80,9 @@ def plan(
 ):
     """Write the steps in ascending order of node ids; returns (steps, rows for roots and scratch, vectors kept).
 
-    A node that is computed for the second time has survived a
-    selection, so it gets a vector of its own while `free_vectors` lasts; `kept` lists such nodes. All others get a
-    scratch row until their last use. `row_of_root` and `place` below have an entry for each node.
+    A node that was computed before a collection has survived it, so it gets a vector of its own while `free_vectors`
+    lasts, and so do roots if they are to be kept; `kept` lists such nodes. All others get a scratch row until their
+    last use. `row_of_root` and `place` below have an entry for each node.
     """
     n_steps = 0
     n_rows = roots.size
@@ -99,7 +100,8 @@ def plan(
         if cache.address[node] != 0:
             place[node] = cache.address[node]
             continue
-        if code > 1 and cache.was_computed[node] and n_kept < free_vectors.size:
+        is_wanted = cache.was_computed[node] or (keep_roots and row_of_root[node] >= 0)
+        if code > 1 and is_wanted and n_kept < free_vectors.size:
             place[node] = free_vectors[n_kept]
             kept[n_kept] = node
             n_kept += 1

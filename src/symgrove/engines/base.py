@@ -28,12 +28,20 @@ class Engine(Protocol):
         """Check counts (n_samples, n_rows) and weights, and lay them out; once for each set of samples."""
         ...
 
-    def moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre | None = None) -> Moments:
-        """Sums for every program and sample.
+    def moments(
+        self,
+        forest: Forest,
+        roots: Roots,
+        samples: Samples,
+        centre: Centre | None = None,
+        *,
+        expect_more: bool = False,
+    ) -> Moments:
+        """Sums for every program and sample; `expect_more` hints that the same programs will be asked for again.
 
         Without a centre, each program's is found by a fixed rule from the first row block, so that blocks and shards
         agree, and sums may be made in the engine's dtype. With a centre, sums are in float64 and rows of weight zero
-        do not enter at all.
+        do not enter at all; a pair of program and sample whose shift is NaN is left out, with sums of 0.
         """
         ...
 

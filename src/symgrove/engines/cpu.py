@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -82,7 +83,8 @@ class CpuEngine:
         self._workspaces: list[Workspace] = []
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
-        self._blas = ThreadpoolController().select(user_api="blas")
+        self.between_panels: Callable[[], None] | None = None  # called often; may raise to abandon an evaluation
+        self._blas = _matrix_library()
 
     def __enter__(self) -> CpuEngine:
         return self
@@ -116,13 +118,21 @@ class CpuEngine:
             variance[j] = w @ (self._target - mean[j]) ** 2 / total[j]
         return Samples(weights, total, Target(mean, variance, self._target_centre, self._target_scale))
 
-    def moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre | None = None) -> Moments:
+    def moments(
+        self,
+        forest: Forest,
+        roots: Roots,
+        samples: Samples,
+        centre: Centre | None = None,
+        *,
+        expect_more: bool = False,
+    ) -> Moments:
         if centre is not None:
             return self._exact_moments(forest, roots, samples, centre)
         n_programs, n_samples = len(roots), samples.total.size
         sums = np.empty((3, n_programs, n_samples))
         shift, scale, reach = np.empty((3, n_programs))
-        for rows, plan in self._plans(forest, roots, 3 * n_samples):
+        for rows, plan in self._plans(forest, roots, 3 * n_samples, keep_roots=expect_more):
             look = MomentPass(samples, self._target_in_dtype)
             result = self._run(plan, look)
             sums[:, rows] = result.sums
@@ -160,7 +170,9 @@ class CpuEngine:
 
     # Plans and the row loop
 
-    def _plans(self, forest: Forest, roots: Roots, n_columns: int) -> Iterator[tuple[NDArray[np.intp], Plan]]:
+    def _plans(
+        self, forest: Forest, roots: Roots, n_columns: int, *, keep_roots: bool = False
+    ) -> Iterator[tuple[NDArray[np.intp], Plan]]:
         """Plans for batches of programs whose buffers stay within the budget, with the positions of the programs.
 
         Each plan is run before the next is made, because running it fills vectors that the next may use.
@@ -178,7 +190,7 @@ class CpuEngine:
         waiting = [slice(0, roots.size)] if roots.size else []
         while waiting:
             part = waiting.pop()
-            plan = make_plan(forest, roots[part], self._store, self.blocks, self._feature_address)
+            plan = make_plan(forest, roots[part], self._store, self.blocks, self._feature_address, keep_roots)
             needed = N_WORKSPACES * self._workspace_bytes(plan, n_columns)
             if needed > WORKSPACE_SHARE * self.memory_budget:
                 n_roots = part.stop - part.start
@@ -206,9 +218,11 @@ class CpuEngine:
             total = self._run_panel(plan, look, panels[0], is_first=True)
             for partial in self._map_panels(plan, look, panels[1:]):
                 look.merge(total, partial)
+                if self.between_panels is not None:
+                    self.between_panels()
         if rows.start == 0 and rows.stop == self.data.n_rows:
             self._store.keep(plan.kept, plan.kept_addresses)
-            self._store.cache.was_computed[plan.computed] = True
+            self._store.computed(plan.computed)
         self.n_computed += plan.n_steps
         return total
 
@@ -270,6 +284,12 @@ class CpuEngine:
                 workspace.n_roots = plan.n_roots
                 return workspace
         return Workspace(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype)
+
+
+@cache
+def _matrix_library() -> ThreadpoolController:
+    """Handle on the threads of NumPy's matrix library; finding it takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _robust_centre(y: NDArray[np.float64]) -> tuple[float, float]:

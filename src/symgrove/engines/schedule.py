@@ -48,13 +48,14 @@ def make_plan(
     store: VectorStore,
     blocks: BlockTable,
     feature_address: NDArray[np.int64],
+    keep_roots: bool,
 ) -> Plan:
-    """Plan the evaluation of distinct, ascending roots."""
+    """Plan the evaluation of distinct, ascending roots; with `keep_roots`, their vectors are kept if there is room."""
     n_nodes = int(roots[-1]) + 1
     cache = store.resize(len(forest))
     last_use = np.empty(n_nodes, dtype=np.int64)
     n_needed, n_survivors = _schedule.count_needed(forest.columns, roots, cache, last_use)
-    free = store.free_addresses(n_survivors)
+    free = store.free_addresses(n_survivors + (roots.size if keep_roots else 0))
     n_most = n_needed + roots.size
     out, left, right = np.zeros((3, n_most), dtype=np.int64)
     steps = Steps(np.zeros(n_most, dtype=np.int32), out, left, right)
@@ -71,6 +72,7 @@ def make_plan(
         row_of_root,
         feature_address,
         blocks.epsilon,
+        keep_roots,
         free,
         stack,
         kept,

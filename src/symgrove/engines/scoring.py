@@ -44,17 +44,20 @@ def _score_distinct(engine: Engine, forest: Forest, roots: Roots, samples: Sampl
     if loss.row_loss is RowLoss.MISCLASSIFIED and not loss.linear_scaling:
         scaling = identity_scaling((roots.size, samples.total.size))
         return _count_mistakes(engine, forest, roots, samples, scaling)
-    moments = settled_moments(engine, forest, roots, samples)
+    needs_second_pass = loss.row_loss is RowLoss.MISCLASSIFIED
+    moments = settled_moments(engine, forest, roots, samples, expect_more=needs_second_pass)
     fit = fit_linear_scaling(moments, samples, engine.dtype) if loss.linear_scaling else no_scaling(moments, samples)
-    if loss.row_loss is RowLoss.MISCLASSIFIED:
+    if needs_second_pass:
         return _count_mistakes(engine, forest, roots, samples, fit.scaling)
     errors = _refine(engine, forest, roots, samples, fit)
     return Scores(mask_unusable(errors, fit.scaling), fit.scaling)
 
 
-def settled_moments(engine: Engine, forest: Forest, roots: Roots, samples: Samples) -> Moments:
+def settled_moments(
+    engine: Engine, forest: Forest, roots: Roots, samples: Samples, *, expect_more: bool = False
+) -> Moments:
     """Moments of all programs, summed again about each sample's mean for those that need it."""
-    moments = engine.moments(forest, roots, samples)
+    moments = engine.moments(forest, roots, samples, expect_more=expect_more)
     rows = np.flatnonzero(is_doubtful(moments, samples, DOUBT[engine.dtype.name]))
     if rows.size == 0:
         return moments
@@ -63,6 +66,17 @@ def settled_moments(engine: Engine, forest: Forest, roots: Roots, samples: Sampl
     rough = engine.moments(forest, roots[rows], samples, Centre(shift, scale))
     exact = engine.moments(forest, roots[rows], samples, Centre(sample_means(rough, samples), scale))
     return replace_rows(moments, rows, exact)
+
+
+def fit_pairs(engine: Engine, forest: Forest, roots: Roots, samples: Samples, wanted: NDArray[np.bool_]) -> Scaling:
+    """Two-pass linear scaling in float64 of the wanted pairs of distinct programs and samples; the others are NaN."""
+    moments = engine.moments(forest, roots, samples)
+    scale = np.where(moments.reach > 0, moments.reach, 1.0)
+    shift = np.where(wanted, moments.centre.shift, np.nan)
+    rough = engine.moments(forest, roots, samples, Centre(shift, scale))
+    exact = engine.moments(forest, roots, samples, Centre(sample_means(rough, samples), scale))
+    slope, intercept = fit_linear_scaling(exact, samples, engine.dtype).scaling
+    return Scaling(np.where(wanted, slope, np.nan), np.where(wanted, intercept, np.nan))
 
 
 def _count_mistakes(engine: Engine, forest: Forest, roots: Roots, samples: Samples, scaling: Scaling) -> Scores:

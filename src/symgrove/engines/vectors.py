@@ -1,8 +1,8 @@
 """Output vectors of nodes, within a byte budget.
 
-A vector is kept from the second time its node is needed: most new nodes die in the next selection, so keeping those
-from the start would write ten times the memory for a tenth less arithmetic. Vectors lie in slabs that never move;
-collecting the forest renumbers nodes, not vectors.
+A vector is kept once its node has survived a collection and is needed again: most new nodes die in the next selection,
+so keeping those from the start would write ten times the memory for a tenth less arithmetic. Vectors lie in slabs that
+never move; collecting the forest renumbers nodes, not vectors.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class VectorStore:
         self.n_vectors = 0
         self._slabs: list[NDArray[np.uint8]] = []
         self._free: list[int] = []
+        self._young: list[NDArray[np.int64]] = []  # computed since the last collection
         self.cache = Cache(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
 
     def resize(self, n_nodes: int) -> Cache:
@@ -67,9 +68,16 @@ class VectorStore:
         self.cache.address[nodes] = addresses
         del self._free[len(self._free) - nodes.size :]
 
+    def computed(self, nodes: NDArray[np.int64]) -> None:
+        """Note that these nodes were computed."""
+        self._young.append(nodes)
+
     def collected(self, ids: NDArray[np.int64]) -> None:
         """Renumber nodes after a collection; vectors of dropped nodes become free."""
         old = self.resize(ids.size)
+        for nodes in self._young:
+            old.was_computed[nodes] = True
+        self._young.clear()
         is_live = ids >= 0
         dropped = old.address[: ids.size][~is_live]
         self._free.extend(dropped[dropped != 0].tolist())
@@ -79,5 +87,5 @@ class VectorStore:
 
     def forget(self) -> None:
         """Drop everything: the next forest is another one."""
-        self._slabs, self._free, self.n_vectors = [], [], 0
+        self._slabs, self._free, self._young, self.n_vectors = [], [], [], 0
         self.cache = Cache(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))

@@ -17,7 +17,8 @@ until `collect` drops those that nothing refers to. Equal programs have equal ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,6 +79,48 @@ class Forest:
             if not 0 <= child < len(self):
                 raise ValueError(f"node {child} does not exist; nodes are 0 to {len(self) - 1}.")
         return self._intern(row.code, children[0], children[1] if row.arity == 2 else -1, 0.0)
+
+    def copy_from(self, other: Forest, roots: ArrayLike) -> Ids:
+        """Intern programs of another forest with the same primitives; returns their roots here."""
+        new_of: dict[int, int] = {}
+        wanted = as_roots(roots)
+        for node in other.reachable(wanted):
+            code, left, value = (
+                int(other.columns.code[node]),
+                int(other.columns.left[node]),
+                other.columns.value[node],
+            )
+            children = [new_of[child] for child in other.children(node)]
+            if code > CONSTANT:
+                left, right = (*children, -1)[:2]
+            else:
+                right = -1
+            new_of[node] = self._intern(code, left, right, float(value))
+        return np.array([new_of[int(root)] for root in wanted], dtype=np.int64)
+
+    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The nodes as plain arrays, for saving."""
+        n = len(self)
+        return {name: getattr(self.columns, name)[:n].copy() for name in ("code", "left", "right", "value")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_features: int, primitives: PrimitiveSet) -> Forest:
+        """The forest that `to_arrays` saved, or a clear error if the arrays do not describe one."""
+        forest = cls(n_features, primitives)
+        for node, (code, left, right, value) in enumerate(
+            zip(*(arrays[name].tolist() for name in ("code", "left", "right", "value")), strict=True)
+        ):
+            if code == FEATURE:
+                made = forest.feature(left)
+            elif code == CONSTANT:
+                made = forest.constant(value)
+            elif code in primitives.by_code:
+                made = forest.apply(primitives.by_code[code], *(left, right)[: primitives.by_code[code].arity])
+            else:
+                raise ValueError(f"node {node} has the unknown primitive code {code}.")
+            if made != node:
+                raise ValueError(f"node {node} repeats node {made}; the saved forest is damaged.")
+        return forest
 
     def intern_tokens(self, tokens: Tokens) -> int:
         """Root id of a program given as a prefix list."""

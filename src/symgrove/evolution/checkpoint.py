@@ -1,0 +1,78 @@
+"""Checkpoints: arrays and a little JSON in one file, written whole or not at all, read without running any code.
+
+The file is a NumPy archive (`.npz`). The entry `meta` is JSON: the format's version, the fingerprint of data and
+parameters, and whatever the caller adds. Everything else is plain arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION = 1
+
+
+def fingerprint(arrays: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    """A short text that differs whenever the data or the parameters do."""
+    digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=repr).encode())
+    for name, array in sorted(arrays.items()):
+        values = np.ascontiguousarray(array)
+        digest.update(f"{name} {values.dtype} {values.shape}".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+    """Write a checkpoint: to a temporary file in the same folder, flushed to disk, then renamed."""
+    target = Path(path)
+    text = json.dumps({**meta, "version": VERSION})
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            entries: dict[str, Any] = {**arrays, "meta": np.array(text)}
+            np.savez(stream, **entries)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
+    """Arrays and meta of a checkpoint; None if there is no file.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, of a newer version, or of other data or parameters than `expected` (a fingerprint).
+    """
+    target = Path(path)
+    if not target.exists():
+        return None
+    try:
+        with target.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        meta = json.loads(str(arrays.pop("meta")))
+        version, found = int(meta["version"]), str(meta["fingerprint"])
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"checkpoint {str(target)!r} cannot be read ({error}). Nothing was changed: delete it or name another."
+        ) from error
+    if version > VERSION:
+        raise ValueError(f"checkpoint {str(target)!r} is of a newer symgrove (format {version}); update symgrove.")
+    if found != expected:
+        raise ValueError(
+            f"checkpoint {str(target)!r} is of other data or parameters. Nothing was changed: give the same data and "
+            "parameters to resume it, delete the file, or name another."
+        )
+    return arrays, meta

@@ -1,0 +1,47 @@
+"""Ctrl-C: the first stops after the current generation and leaves a fitted model, the second raises."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+# Within these, a fit is one of many: Ctrl-C must end them all, so it is not caught.
+_OUTER_LOOPS = ("sklearn.model_selection", "joblib", "symgrove.experiments")
+
+
+class StopOnInterrupt:
+    """Context in which the first SIGINT sets `is_requested`; does nothing outside the main thread or in outer loops."""
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        self._previous: Any = None
+        self._is_installed = False
+
+    def __enter__(self) -> StopOnInterrupt:
+        is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if is_default and threading.current_thread() is threading.main_thread() and not _is_within_outer_loop():
+            self._previous = signal.signal(signal.SIGINT, self._handle)
+            self._is_installed = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._is_installed:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.is_requested:
+            raise KeyboardInterrupt
+        self.is_requested = True
+        print("\nsymgrove: stopping after this generation; press Ctrl-C again to give up.", file=sys.stderr, flush=True)
+
+
+def _is_within_outer_loop() -> bool:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(_OUTER_LOOPS):
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,105 @@
+"""The one loop: step until something says stop. It knows no method.
+
+A method fills in `init`, `step` and `finish`. State is a value: a step that is cut short (the second Ctrl-C, the end of
+the time) is dropped, the forest is rolled back, and the state before it stands.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from symgrove.evolution.history import History
+from symgrove.evolution.interrupt import StopOnInterrupt
+from symgrove.evolution.stopping import OutOfTime, Progress, Stop
+
+State = TypeVar("State")
+
+
+class Method(Protocol[State]):
+    """A published method."""
+
+    def init(self) -> State:
+        """The state before the first generation."""
+        ...
+
+    def step(self, state: State) -> State:
+        """The state after one more generation."""
+        ...
+
+    def rollback(self, state: State) -> None:
+        """Make `state` usable again after a step from it was cut short."""
+        ...
+
+    def watch(self, check: Callable[[], None] | None) -> None:
+        """Have the engines call `check` within evaluations; it may raise."""
+        ...
+
+    def describe(self, state: State) -> dict[str, Any]:
+        """Named values for the history: at least generation, n_evaluations and errors (one for each sample)."""
+        ...
+
+
+@dataclass
+class Control:
+    """Everything around the loop that is not the method: when to stop, whom to tell."""
+
+    stops: Sequence[Stop] = ()
+    observers: Sequence[Callable[[Progress], bool | None]] = ()  # called after each generation; true stops
+    max_time: float | None = None
+    history: History = field(default_factory=History)
+    start: float = field(default_factory=time.perf_counter)  # when the clock of `max_time` started
+
+
+def evolve(method: Method[State], state: State, control: Control) -> tuple[State, str]:
+    """Run generations until a stop; returns the last complete state and why it is the last."""
+    start = control.start
+    deadline = None if control.max_time is None else start + control.max_time
+    longest = 0.0
+    with StopOnInterrupt() as interrupt:
+        while True:
+            before = time.perf_counter()
+            progress = Progress(state, method.describe(state), before - start)
+            reason = _reason_to_stop(progress, control, interrupt)
+            # What follows the loop takes about as long as a generation: leave room for it.
+            if reason is None and deadline is not None and before + longest > deadline:
+                reason = "max_time"
+            if reason is not None:
+                return state, reason
+            method.watch(_alarm(None if deadline is None else deadline - longest))
+            try:
+                state = method.step(state)
+            except OutOfTime:
+                method.rollback(state)
+                return state, "max_time"
+            except KeyboardInterrupt:
+                method.rollback(state)
+                raise
+            finally:
+                method.watch(None)
+            longest = max(longest, time.perf_counter() - before)
+
+
+def _reason_to_stop(progress: Progress, control: Control, interrupt: StopOnInterrupt) -> str | None:
+    """Record the generation, tell the observers, and ask everyone; nobody is skipped because another said stop."""
+    control.history.append(progress)
+    reasons = [stop.name for stop in control.stops if stop(progress)]
+    for observer in control.observers:
+        if observer(progress):
+            reasons.append("callback")
+    if interrupt.is_requested:
+        reasons.append("interrupted")
+    return reasons[0] if reasons else None
+
+
+def _alarm(deadline: float | None) -> Callable[[], None] | None:
+    if deadline is None:
+        return None
+
+    def check() -> None:
+        if time.perf_counter() > deadline:
+            raise OutOfTime
+
+    return check

@@ -1,0 +1,63 @@
+"""Progress on stderr: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from symgrove.evolution.stopping import Progress
+
+SECONDS_BETWEEN_LINES = 2.0
+
+
+class Reporter:
+    """Observer that shows generation, best and median error, distinct programs and the time left."""
+
+    def __init__(self, generations: int, name: str) -> None:
+        self.generations = generations
+        self.name = name
+        self._bar: Any = None
+        self._task: Any = None
+        self._last_line = -np.inf
+
+    def __enter__(self) -> Reporter:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            columns = (
+                TextColumn(self.name),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[text]}"),
+                TimeRemainingColumn(),
+            )
+            self._bar = Bar(*columns, console=Console(stderr=True))
+            self._bar.start()
+            self._task = self._bar.add_task(self.name, total=self.generations, text="")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        values = progress.values
+        errors = np.asarray(values["errors"])
+        generation = int(values["generation"])
+        text = f"best {errors.min():.5g}  median {np.median(errors):.5g}  distinct {values['n_distinct']}"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=generation, text=text)
+            return
+        is_last = generation >= self.generations
+        if is_last or progress.seconds - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = progress.seconds
+            left = progress.seconds / generation * (self.generations - generation) if generation else 0.0
+            line = f"{self.name}: generation {generation}/{self.generations}  {text}"
+            print(f"{line}  {progress.seconds:.1f} s, about {left:.0f} s left", file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+"""scikit-learn's callback protocol (1.9 and newer): a fit is a task, each generation a subtask.
+
+It is imported only when callbacks are set, because importing it takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from symgrove.evolution.stopping import Progress
+
+
+class CallbackSupport:
+    """Gives an estimator `set_callbacks`."""
+
+    def set_callbacks(self, *callbacks: Any) -> Any:
+        """Set scikit-learn callbacks, which are told of the fit and of every generation and may stop it.
+
+        Parameters
+        ----------
+        *callbacks : objects that follow scikit-learn's `FitCallback` protocol
+            None to remove those that are set.
+
+        Returns
+        -------
+        self
+        """
+        try:
+            from sklearn.callback import CallbackSupportMixin
+        except ImportError:
+            raise ImportError("set_callbacks needs scikit-learn 1.9 or newer; use the parameter callbacks=") from None
+        return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+
+def has_callbacks(estimator: Any) -> bool:
+    """Whether the estimator, or a meta-estimator around it, has scikit-learn callbacks."""
+    return hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
+
+
+def run_with_callbacks(method: Callable[..., Any], estimator: Any, *arguments: Any) -> Any:
+    """Call `method(estimator, ...)` so that callbacks are torn down whatever happens."""
+    if not has_callbacks(estimator):
+        return method(estimator, *arguments)
+    from sklearn.callback import with_callbacks
+
+    return with_callbacks(method)(estimator, *arguments)
+
+
+@contextmanager
+def tell_callbacks(estimator: Any) -> Iterator[Callable[[Progress], bool]]:
+    """Observer that tells the callbacks of each generation as a task."""
+    from sklearn.callback import CallbackSupportMixin
+
+    root = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=None)
+    root.call_on_fit_task_begin(estimator=estimator)
+    has_started = False
+
+    def observe(progress: Progress) -> bool:
+        nonlocal has_started
+        if not has_started:  # the state that the run starts from is no task
+            has_started = True
+            return False
+        task = root.subcontext(task_name="generation")
+        task.call_on_fit_task_begin(estimator=estimator)
+        return bool(task.call_on_fit_task_end(estimator=estimator))
+
+    yield observe
+    root.call_on_fit_task_end(estimator=estimator)

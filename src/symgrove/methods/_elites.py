@@ -1,0 +1,37 @@
+"""The best program ever scored on every sample: what an ensemble is made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.engines.scoring import Scores
+from symgrove.fitness.scaling import Scaling
+from symgrove.forest.forest import Ids
+
+Matrix = NDArray[np.float64]
+
+
+class Elites(NamedTuple):
+    """The best program ever scored on every sample: root, error, slope and intercept, each (n_samples,)."""
+
+    root: Ids
+    error: Matrix
+    slope: Matrix
+    intercept: Matrix
+
+
+def best_of_each_sample(roots: Ids, scores: Scores) -> Elites:
+    """The first program with the lowest error on every sample."""
+    best = np.argmin(scores.errors, axis=0)
+    samples = np.arange(best.size)
+    scaling = Scaling(scores.scaling.slope[best, samples], scores.scaling.intercept[best, samples])
+    return Elites(roots[best], scores.errors[best, samples], *scaling)
+
+
+def improve(elites: Elites, challengers: Elites) -> Elites:
+    """On every sample the challenger if its error is strictly lower, else the elite."""
+    is_better = challengers.error < elites.error
+    return Elites(*(np.where(is_better, new, old) for old, new in zip(elites, challengers, strict=True)))

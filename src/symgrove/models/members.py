@@ -1,0 +1,112 @@
+"""Members of an ensemble as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.forest import Forest
+from symgrove.forest.simplify import simplify
+from symgrove.forest.text import to_text
+from symgrove.models.ensemble import Ensemble
+
+
+@dataclass(frozen=True)
+class Member:
+    """One program of an ensemble.
+
+    Attributes
+    ----------
+    formula : str
+        The member's prediction, scaling included, in the user's units and column names, simplified.
+    program : str
+        The program as it was evolved: without scaling, on standardised features.
+    intercept, slope : float
+        Linear scaling; averaged where several samples chose the same program.
+    weight : float
+        Share in the ensemble's mean: samples that chose it over all samples.
+    samples : tuple of int
+        The bootstrap samples that chose it.
+    in_bag_error, out_of_bag_error : float
+        Mean over those samples; out-of-bag errors are optimistic, because samples share one population. NaN if every
+        sample drew all rows.
+    size : int
+        Nodes of the program.
+    target : Any
+        With more than two classes: the class that the member tells from the others, else None.
+    """
+
+    intercept: float
+    slope: float
+    weight: float
+    samples: tuple[int, ...]
+    in_bag_error: float
+    out_of_bag_error: float
+    size: int
+    target: Any
+    _ensemble: Ensemble = field(repr=False, compare=False)
+    _names: Sequence[str] | None = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.formula
+
+    @property
+    def formula(self) -> str:
+        """The member's prediction in the user's units; made when asked for, because simplifying takes a while."""
+        forest, root = self._own_program()
+        shown = self._ensemble.standardization.in_user_units(forest, root)
+        shown = forest.apply("mul", shown, forest.constant(self.slope))
+        shown = forest.apply("add", shown, forest.constant(self.intercept))
+        return to_text(forest, simplify(forest, shown), self._names)
+
+    @property
+    def program(self) -> str:
+        """The program as it was evolved."""
+        return to_text(*self._own_program(), self._names)
+
+    def _own_program(self) -> tuple[Forest, int]:
+        """The program in a forest of its own, where display may add nodes."""
+        ensemble = self._ensemble
+        forest = Forest(ensemble.forest.n_features, ensemble.forest.primitives)
+        root = ensemble.programs[ensemble.program_of[self.samples[0]]]
+        return forest, int(forest.copy_from(ensemble.forest, [root])[0])
+
+
+def list_members(
+    ensemble: Ensemble,
+    in_bag: NDArray[np.float64],
+    out_of_bag: NDArray[np.float64],
+    names: Sequence[str] | None,
+    target: Any = None,
+    *,
+    prune: bool = True,
+) -> list[Member]:
+    """Members in order of weight; with `prune`, samples that chose the same program are one member."""
+    samples = np.arange(ensemble.n_samples)
+    if prune:
+        groups = [samples[ensemble.program_of == k] for k in range(ensemble.programs.size)]
+    else:
+        groups = [samples[j : j + 1] for j in samples]
+    groups.sort(key=lambda group: (-group.size, int(group[0])))
+    members = []
+    for group in groups:
+        outside = out_of_bag[group][~np.isnan(out_of_bag[group])]
+        members.append(
+            Member(
+                intercept=float(ensemble.intercept[group].mean()),
+                slope=float(ensemble.slope[group].mean()),
+                weight=group.size / ensemble.n_samples,
+                samples=tuple(int(j) for j in group),
+                in_bag_error=float(in_bag[group].mean()),
+                out_of_bag_error=float(outside.mean()) if outside.size else float("nan"),
+                size=int(ensemble.forest.size(ensemble.programs[ensemble.program_of[group[0]]])),
+                target=target,
+                _ensemble=ensemble,
+                _names=names,
+            )
+        )
+    return members

@@ -1,0 +1,55 @@
+"""Features are z-scored before evolution; formulas are shown in the user's own units."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.forest import Forest
+
+
+class Standardization(NamedTuple):
+    """Mean and spread of every feature, (n_features,); spread 1 where a feature is constant."""
+
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    def apply(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Features in units of their spread, centred."""
+        return (X - self.mean) / self.spread
+
+    def in_user_units(self, forest: Forest, root: int) -> int:
+        """The program with every feature x written as (x - mean) / spread, in the same forest."""
+        new_of: dict[int, int] = {}
+        for node in forest.reachable([root]):
+            children = [new_of[child] for child in forest.children(node)]
+            new_of[node] = forest.apply(forest.name(node), *children) if children else node
+            if forest.name(node) == "feature":
+                new_of[node] = self._standardized_feature(forest, int(forest.columns.left[node]))
+        return new_of[root]
+
+    def _standardized_feature(self, forest: Forest, index: int) -> int:
+        node = forest.feature(index)
+        mean, spread = float(self.mean[index]), float(self.spread[index])
+        if mean != 0:
+            node = forest.apply("sub", node, forest.constant(mean))
+        if spread != 1:
+            node = forest.apply("mul", node, forest.constant(1.0 / spread))
+        return node
+
+
+def standardization_of(X: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> Standardization:
+    """Mean and population standard deviation of the training features."""
+    mean = np.average(X, axis=0, weights=weight)
+    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    # Relative: a constant column of 0.1 has a spread of 1e-17, not 0.
+    is_constant = spread <= 1e-12 * np.abs(mean)
+    is_constant |= ~np.isfinite(1.0 / np.where(spread > 0, spread, np.nan))
+    return Standardization(mean, np.where(is_constant, 1.0, spread))
+
+
+def no_standardization(n_features: int) -> Standardization:
+    """Features as they are."""
+    return Standardization(np.zeros(n_features), np.ones(n_features))

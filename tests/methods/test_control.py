@@ -1,0 +1,282 @@
+"""Stopping, resuming, watching: max_time, Ctrl-C, checkpoints, warm starts, callbacks, threads."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1
+from sklearn.model_selection import cross_val_score
+
+from symgrove import TwoSEGPClassifier, TwoSEGPRegressor, truncation
+from symgrove.evolution import checkpoint as checkpoints
+from symgrove.methods import _estimator as estimator
+
+SMALL = {"population_size": 60, "n_estimators": 6, "generations": 12, "random_state": 3}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_friedman1(150, random_state=0)
+
+
+def same_model(a, b, X):
+    np.testing.assert_array_equal(a.predict(X), b.predict(X))
+    assert [m.program for m in a.ensemble_] == [m.program for m in b.ensemble_]
+    np.testing.assert_array_equal(a.history_["errors"], b.history_["errors"])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_same_bits_for_any_n_jobs(dtype):
+    X, y = make_friedman1(7000, random_state=0)
+    models = [TwoSEGPRegressor(**{**SMALL, "generations": 4}, dtype=dtype, n_jobs=n).fit(X, y) for n in (1, 2, 7)]
+    for model in models[1:]:
+        same_model(model, models[0], X)
+
+
+def test_the_seed_decides(data):
+    X, y = data
+    models = [TwoSEGPRegressor(**{**SMALL, "random_state": s}).fit(X, y) for s in (3, 3, 4)]
+    same_model(models[0], models[1], X)
+    assert (models[0].predict(X) != models[2].predict(X)).any()
+
+
+def test_a_warm_start_goes_on_to_the_same_model(data):
+    X, y = data
+    whole = TwoSEGPRegressor(**SMALL).fit(X, y)
+    model = TwoSEGPRegressor(**{**SMALL, "generations": 5}, warm_start=True).fit(X, y)
+    assert model.n_generations_ == 5
+    model.set_params(generations=12).fit(X, y)
+    assert model.n_generations_ == 12
+    same_model(model, whole, X)
+
+
+def test_a_warm_start_with_other_data_gets_a_clear_error(data):
+    X, y = data
+    model = TwoSEGPRegressor(**SMALL, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="data or parameters differ"):
+        model.fit(X, y + 1)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_stopped_run_resumes_from_its_checkpoint(tmp_path, data, early_stopping):
+    X, y = data
+    settings = {**SMALL, "early_stopping": early_stopping, "n_generations_no_change": 5, "generations": 25}
+    whole = TwoSEGPRegressor(**settings).fit(X, y)
+    file = tmp_path / "run.npz"
+    stop = TwoSEGPRegressor(**settings, checkpoint=file, callbacks=lambda p: p.values["generation"] >= 4).fit(X, y)
+    assert stop.stop_reason_ == "callback"
+    assert stop.n_generations_ == 4
+    resumed = TwoSEGPRegressor(**settings, checkpoint=file).fit(X, y)
+    same_model(resumed, whole, X)
+    assert resumed.n_generations_ == whole.n_generations_
+    again = TwoSEGPRegressor(**settings, checkpoint=str(file)).fit(X, y)
+    same_model(again, whole, X)
+
+
+def test_a_resumed_run_without_a_seed_keeps_the_seed_it_had(tmp_path, data):
+    X, y = data
+    settings = {**SMALL, "random_state": None, "checkpoint": tmp_path / "run.npz"}
+    first = TwoSEGPRegressor(**settings).fit(X, y)
+    same_model(TwoSEGPRegressor(**settings).fit(X, y), first, X)
+
+
+@pytest.mark.parametrize("change", ["data", "parameter", "damage", "version", "not a checkpoint"])
+def test_a_checkpoint_that_does_not_fit_is_refused_and_left_alone(tmp_path, data, change):
+    X, y = data
+    file = tmp_path / "run.npz"
+    TwoSEGPRegressor(**SMALL, checkpoint=file).fit(X, y)
+    settings = dict(SMALL)
+    if change == "data":
+        y = y + 1
+    elif change == "parameter":
+        settings["max_size"] = 77
+    elif change == "damage":
+        file.write_bytes(file.read_bytes()[:-500])
+    elif change == "version":
+        arrays, meta = checkpoints.load(file, _mark_of(file))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(checkpoints, "VERSION", 99)
+            checkpoints.save(file, arrays, meta)
+    else:
+        file.write_text("my thesis")
+    before = file.read_bytes()
+    message = {"data": "other data or parameters", "parameter": "other data or parameters", "version": "newer symgrove"}
+    with pytest.raises(ValueError, match=message.get(change, "cannot be read")):
+        TwoSEGPRegressor(**settings, checkpoint=file).fit(X, y)
+    assert file.read_bytes() == before
+    assert [f.name for f in tmp_path.iterdir()] == ["run.npz"]
+
+
+def _mark_of(file):
+    with np.load(file) as archive:
+        return json.loads(str(archive["meta"]))["fingerprint"]
+
+
+KILLED = """
+import sys, numpy as np
+from sklearn.datasets import make_friedman1
+import symgrove.methods._estimator as estimator
+from symgrove import TwoSEGPRegressor
+estimator.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+X, y = make_friedman1(150, random_state=0)
+model = TwoSEGPRegressor(population_size=60, n_estimators=6, generations=60, random_state=3, checkpoint=sys.argv[1])
+print("ready", flush=True)
+model.fit(X, y)
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_kills", [3, pytest.param(25, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_and_resumed_it_is_the_same_model(tmp_path, data, n_kills):
+    X, y = data
+    file = tmp_path / "run.npz"
+    rng = np.random.default_rng(n_kills)
+    for _ in range(n_kills):
+        process = subprocess.Popen([sys.executable, "-c", KILLED, str(file)], stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(rng.uniform(0.02, 2.0 / n_kills))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        for leftover in tmp_path.glob("*.part"):  # what a kill leaves behind is never taken for a checkpoint
+            leftover.unlink()
+    settings = {**SMALL, "generations": 60}
+    resumed = TwoSEGPRegressor(**settings, checkpoint=file).fit(X, y)
+    same_model(resumed, TwoSEGPRegressor(**settings).fit(X, y), X)
+
+
+def test_the_first_ctrl_c_leaves_a_fitted_model(data):
+    X, y = data
+
+    def interrupt(progress):
+        if progress.values["generation"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    model = TwoSEGPRegressor(**{**SMALL, "generations": 1000}, callbacks=interrupt).fit(X, y)
+    assert model.stop_reason_ == "interrupted"
+    assert model.n_generations_ in (3, 4)
+    assert model.predict(X).shape == (150,)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_gives_up(data):
+    X, y = data
+
+    def interrupt_twice(progress):
+        if progress.values["generation"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        TwoSEGPRegressor(**SMALL, callbacks=interrupt_twice).fit(X, y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_within_cross_validation_ctrl_c_stops_everything(data):
+    def interrupt(progress):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(TwoSEGPRegressor(**SMALL, callbacks=interrupt), *data, error_score="raise")
+
+
+def test_outside_the_main_thread_nothing_is_done_about_signals(data):
+    result = []
+    thread = threading.Thread(target=lambda: result.append(TwoSEGPRegressor(**SMALL).fit(*data)))
+    thread.start()
+    thread.join()
+    assert result[0].n_generations_ == 12
+
+
+def test_max_time_ends_the_run_also_within_a_generation():
+    X, y = make_friedman1(60_000, random_state=0)
+    model = TwoSEGPRegressor(generations=10_000, max_time=1.5, random_state=0, population_size=200, n_estimators=20)
+    model.fit(X, y)
+    assert model.stop_reason_ == "max_time"
+    assert np.isfinite(model.predict(X[:100])).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason", "generation"),
+    [
+        ({"max_evaluations": 300}, "max_evaluations", 4),
+        ({"target_error": 1e9}, "target_error", 0),
+        ({"generations": 0}, "generations", 0),
+        ({"callbacks": [lambda p: None, lambda p: p.values["generation"] >= 2]}, "callback", 2),
+    ],
+)
+def test_other_reasons_to_stop(data, parameters, reason, generation):
+    model = TwoSEGPRegressor(**{**SMALL, **parameters}).fit(*data)
+    assert (model.stop_reason_, model.n_generations_) == (reason, generation)
+    assert model.predict(data[0]).shape == (150,)
+
+
+def test_early_stopping_returns_the_best_ensemble_on_rows_that_evolution_never_saw(data, monkeypatch):
+    X, _ = data
+    noise = np.random.default_rng(0).normal(size=150)  # nothing to learn: later ensembles are no better
+    measured = []
+    measure = estimator._HeldOutError.__call__
+
+    def spy(self, state):
+        measured.append(measure(self, state))
+        return measured[-1]
+
+    monkeypatch.setattr(estimator._HeldOutError, "__call__", spy)
+    settings = {**SMALL, "generations": 200, "early_stopping": True, "n_generations_no_change": 5}
+    model = TwoSEGPRegressor(**settings, validation_fraction=0.4).fit(X, noise)
+    assert (model.stop_reason_, model.n_generations_) == ("early_stopping", len(measured) - 1)
+    assert np.argmin(measured) == len(measured) - 6
+    everything = estimator.Training(X, noise[None], None)
+    training, held_out = estimator._split(everything, 0.4, seed=3)
+    assert (len(training.X), len(held_out.X)) == (90, 60)
+    error = np.mean((model.predict(held_out.X) - held_out.targets[0]) ** 2)
+    np.testing.assert_allclose(error, min(measured), rtol=1e-9)
+    assert model.oob_prediction_.shape == (90,)
+
+
+def test_a_selection_of_ones_own(data):
+    model = TwoSEGPRegressor(**SMALL, selection=lambda errors, n, rng: truncation(errors.mean(axis=1), n)).fit(*data)
+    assert model.n_generations_ == 12
+
+
+def test_progress_goes_to_stderr_as_lines_without_a_terminal(capsys, data):
+    TwoSEGPRegressor(**SMALL, verbose=1).fit(*data)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "TwoSEGPRegressor: generation 12/12  best" in captured.err
+    assert "distinct" in captured.err
+    TwoSEGPRegressor(**SMALL).fit(*data)
+    assert capsys.readouterr().err == ""
+
+
+def test_scikit_learns_callbacks_are_told_of_every_generation(data):
+    pytest.importorskip("sklearn.callback")
+
+    class Recorder:
+        def __init__(self):
+            self.events = []
+
+        def setup(self, estimator, context):
+            self.events.append("setup")
+
+        def teardown(self, estimator, context):
+            self.events.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            self.events.append(context.task_name)
+            return context.task_id == 3
+
+    recorder = Recorder()
+    model = TwoSEGPClassifier(**SMALL).set_callbacks(recorder)
+    model.fit(data[0], data[1] > data[1].mean())
+    assert recorder.events == ["setup", *["generation"] * 4, "fit", "teardown"]
+    assert (model.stop_reason_, model.n_generations_) == ("callback", 4)

@@ -1,0 +1,330 @@
+"""The estimators as people use them: scikit-learn's checks, fitted attributes, predictions, input of all kinds."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from symgrove import (
+    CpuEngine,
+    Forest,
+    PrimitiveSet,
+    TwoSEGPClassifier,
+    TwoSEGPRegressor,
+    bootstrap_counts,
+    make_dataset,
+    parse,
+    primitive,
+)
+
+SMALL = {"population_size": 60, "n_estimators": 6, "generations": 4, "random_state": 0}
+ESTIMATORS = [TwoSEGPRegressor, TwoSEGPClassifier]
+
+
+def expected_failures(estimator):
+    return {"check_sample_weight_equivalence_on_dense_data": "bootstrap draws differ, as for RandomForest"}
+
+
+@parametrize_with_checks([make(**SMALL) for make in ESTIMATORS], expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([make() for make in ESTIMATORS], expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_with_the_default_parameters(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def regression():
+    return make_friedman1(200, random_state=0, noise=0.5)
+
+
+@pytest.fixture(scope="module")
+def fitted(regression):
+    return TwoSEGPRegressor(**{**SMALL, "generations": 15}).fit(*regression)
+
+
+def test_the_default_parameters_are_those_of_the_paper():
+    parameters = TwoSEGPRegressor().get_params()
+    expected = {
+        "population_size": 500,
+        "n_estimators": 50,
+        "generations": 100,
+        "functions": ("add", "sub", "mul", "div", "sqrt", "log"),
+        "epsilon": 1e-10,
+        "constant_range": (-5.0, 5.0),
+        "init_depth": (2, 6),
+        "max_size": 500,
+        "p_crossover": 0.5,
+        "p_mutation": 0.5,
+        "linear_scaling": True,
+        "standardize": True,
+        "dtype": "float64",
+    }
+    assert expected.items() <= parameters.items()
+    assert TwoSEGPClassifier().get_params() == parameters
+
+
+def test_formulas_equal_the_members_predictions(regression):
+    X, y = regression
+    names = [f"col {k}" for k in range(X.shape[1])]
+    model = TwoSEGPRegressor(**SMALL).fit(pd.DataFrame(X * 7 + 3, columns=names), y)
+    primitives = PrimitiveSet()
+    forest = Forest(X.shape[1], primitives)
+    roots = [parse(forest, member.formula, names) for member in model.ensemble_]
+    engine = CpuEngine(make_dataset(X * 7 + 3, y), primitives)
+    total = sum(m.weight * engine.outputs(forest, [r])[0] for m, r in zip(model.ensemble_, roots, strict=True))
+    np.testing.assert_allclose(total, model.predict(pd.DataFrame(X * 7 + 3, columns=names)), rtol=1e-6)
+    assert str(model.ensemble_[0]) == model.ensemble_[0].formula
+
+
+def test_members_tell_samples_weights_and_errors(fitted, regression):
+    members = fitted.ensemble_
+    assert sorted(j for m in members for j in m.samples) == list(range(6))
+    np.testing.assert_allclose(sum(m.weight for m in members), 1.0)
+    for member in members:
+        assert member.weight == len(member.samples) / 6
+        np.testing.assert_allclose(member.in_bag_error, fitted.history_["errors"][-1][list(member.samples)].mean())
+        assert member.out_of_bag_error > 0
+        assert 1 <= member.size <= 500
+        assert "x" in member.program
+
+
+def test_pruning_changes_no_prediction(regression):
+    X, y = regression
+    settings = {**SMALL, "n_estimators": 30, "generations": 10}
+    pruned, full = (TwoSEGPRegressor(**settings, prune=prune).fit(X, y) for prune in (True, False))
+    assert len(full.ensemble_) == 30
+    assert len(pruned.ensemble_) < 30
+    np.testing.assert_array_equal(pruned.predict(X), full.predict(X))
+    members = full._ensembles[0]
+    for _, outputs in members.outputs(X):
+        np.testing.assert_allclose(members.member_predictions(outputs).mean(axis=0), full.predict(X), rtol=1e-9)
+
+
+def test_spread_is_that_of_the_members(fitted, regression):
+    X, _ = regression
+    mean, spread = fitted.predict(X, return_std=True)
+    ensemble = fitted._ensembles[0]
+    for _, outputs in ensemble.outputs(X):
+        members = ensemble.member_predictions(outputs)
+    np.testing.assert_array_equal(mean, fitted.predict(X))
+    np.testing.assert_allclose(spread, members.std(axis=0), rtol=1e-9)
+
+
+def test_history_has_a_row_for_each_generation(fitted):
+    history = fitted.history_
+    assert history["generation"].tolist() == list(range(16))
+    assert history["errors"].shape == (16, 6)
+    assert (np.diff(history["errors"], axis=0) <= 0).all()
+    assert (np.diff(history["seconds"]) > 0).all()
+    assert history["n_evaluations"].tolist() == [60 * (g + 1) for g in range(16)]
+    assert fitted.n_generations_ == 15
+    assert fitted.stop_reason_ == "generations"
+
+
+def test_importances_find_the_features_that_matter(regression):
+    X, y = regression
+    y = 10 * X[:, 3] + 10 * X[:, 4]
+    model = TwoSEGPRegressor(**{**SMALL, "population_size": 200, "generations": 20}).fit(X, y)
+    assert model.feature_importances_.shape == (10,)
+    np.testing.assert_allclose(model.feature_importances_.sum(), 1.0)
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {3, 4}
+
+
+def test_out_of_bag_predictions_use_only_members_that_did_not_see_the_row(fitted, regression):
+    X, y = regression
+    counts = bootstrap_counts(200, 6, seed=0)
+    ensemble = fitted._ensembles[0]
+    for _, outputs in ensemble.outputs(X):
+        members = ensemble.member_predictions(outputs)
+    for i in range(200):
+        outside = counts[:, i] == 0
+        if outside.any():
+            np.testing.assert_allclose(fitted.oob_prediction_[i], members[outside, i].mean())
+        else:
+            assert np.isnan(fitted.oob_prediction_[i])
+    known = ~np.isnan(fitted.oob_prediction_)
+    error = ((y - fitted.oob_prediction_)[known] ** 2).sum() / ((y[known] - y[known].mean()) ** 2).sum()
+    np.testing.assert_allclose(fitted.oob_score_, 1 - error)
+
+
+def test_no_data_and_no_population_are_kept(fitted, regression):
+    small = len(pickle.dumps(fitted))
+    X, y = (np.tile(a, (20, 1)) if a.ndim == 2 else np.tile(a, 20) for a in regression)
+    large = len(pickle.dumps(TwoSEGPRegressor(**{**SMALL, "generations": 15}).fit(X, y)))
+    # Only the out-of-bag predictions grow with the rows.
+    assert large - small < 8 * 4000 + 60_000
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict(regression[0]), fitted.predict(regression[0])
+    )
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [7, 3], [True, False]])
+def test_two_classes_of_any_type(labels):
+    X, y = make_friedman1(150, random_state=1)
+    target = np.array(labels)[(y > np.median(y)).astype(int)]
+    model = TwoSEGPClassifier(**SMALL).fit(X, target)
+    share = model.predict_proba(X)
+    assert set(model.predict(X)) <= set(labels)
+    assert model.score(X, target) > 0.6
+    np.testing.assert_allclose(share.sum(axis=1), 1)
+    np.testing.assert_allclose(model.decision_function(X), share[:, 1] - 0.5)
+    votes = share[:, 1] * 6
+    np.testing.assert_allclose(votes, votes.round())
+    # A tie goes to the first class.
+    np.testing.assert_array_equal(model.predict(X) == model.classes_[1], share[:, 1] > 0.5)
+
+
+def test_more_than_two_classes():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = TwoSEGPClassifier(**{**SMALL, "generations": 20}).fit(X, names)
+    assert model.score(X, names) > 0.9
+    assert model.predict_proba(X).shape == (150, 3)
+    np.testing.assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
+    assert {member.target for member in model.ensemble_} == set(names)
+    assert model.history_["errors"].shape == (21, 3, 6)
+    assert 0.8 < model.oob_score_ <= 1
+
+
+def test_without_linear_scaling_slopes_are_one(regression):
+    X, y = regression
+    model = TwoSEGPRegressor(**SMALL, linear_scaling=False).fit(X, y)
+    assert {(m.slope, m.intercept) for m in model.ensemble_} == {(1.0, 0.0)}
+
+
+def test_own_functions_take_part(regression):
+    def hinge(x):
+        return x if x > 0 else 0.0
+
+    X, y = regression
+    model = TwoSEGPRegressor(**SMALL, functions=("add", "mul", primitive(hinge))).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_works_in_pipelines_and_searches(regression):
+    X, y = regression
+    pipeline = make_pipeline(StandardScaler(), TwoSEGPRegressor(**SMALL))
+    assert cross_val_score(pipeline, X, y, cv=3).shape == (3,)
+    search = GridSearchCV(TwoSEGPRegressor(**SMALL), {"max_size": [10, 50]}, cv=2, n_jobs=2).fit(X, y)
+    assert search.best_params_["max_size"] in (10, 50)
+    assert clone(search.best_estimator_).get_params()["population_size"] == 60
+
+
+def test_frames_of_pandas_and_polars_and_arrays_give_the_same_model(regression):
+    polars = pytest.importorskip("polars")
+    X, y = regression
+    names = ["a b", "N", "50%", "exec", "größe", "x0", "log", "`", "7", "h"]
+    expected = TwoSEGPRegressor(**SMALL).fit(X, y).predict(X)
+    for frame in (pd.DataFrame(X, columns=names), polars.DataFrame(X, schema=names)):
+        model = TwoSEGPRegressor(**SMALL).fit(frame, y)
+        np.testing.assert_array_equal(model.predict(frame), expected)
+        assert list(model.feature_names_in_) == names
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_inputs_that_are_legal_but_odd(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)).astype(dtype)
+    X[:, 1] = 0.1  # constant in training
+    y = X[:, 0] * 3
+    settings = {**SMALL, "dtype": dtype}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = TwoSEGPRegressor(**settings).fit(X, y)
+        X_new = X.copy()
+        X_new[:, 1] = 5.0
+        assert np.isfinite(model.predict(X_new)).all()
+        constant = TwoSEGPRegressor(**settings).fit(X, np.full(30, 2.5))
+        np.testing.assert_allclose(constant.predict(X), 2.5)
+        few = TwoSEGPRegressor(**{**settings, "n_estimators": 50}).fit(X[:5], y[:5])  # n below β
+        assert few.predict(X).shape == (30,)
+        single = TwoSEGPRegressor(**settings).fit(X[:1], y[:1])
+        np.testing.assert_allclose(single.predict(X), y[0], rtol=1e-6)
+
+
+def test_weight_zero_is_as_if_the_row_were_not_there(regression):
+    X, y = regression
+    weight = np.ones(200)
+    weight[150:] = 0
+    with_weights = TwoSEGPRegressor(**SMALL).fit(X, y, sample_weight=weight)
+    without = TwoSEGPRegressor(**SMALL).fit(X[:150], y[:150])
+    np.testing.assert_allclose(with_weights.predict(X), without.predict(X), rtol=1e-9)
+
+
+def test_predictions_far_outside_the_training_data_are_finite(fitted):
+    X = np.full((3, 10), 1e300)
+    assert np.isfinite(fitted.predict(X)).all()
+
+
+BAD_DATA = [
+    (lambda X, y: (np.where(np.arange(10) == 3, np.nan, X), y), "X contains NaN or infinity in column 3"),
+    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(**{"4": np.inf}), y), "X contains inf or infinity in 4"),
+    (lambda X, y: (pd.DataFrame(X, columns=list("abcdefghii")), y), "columns of the same name: 'i'"),
+    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(town="Ulm"), y), "could not convert string|town"),
+    (lambda X, y: (sparse.csr_matrix(X), y), "(?i)sparse"),
+    (lambda X, y: (X, np.stack([y, y], axis=1)), "y should be a 1d array"),
+    (lambda X, y: (X, np.where(np.arange(200) == 5, np.nan, y)), "NaN"),
+    (lambda X, y: (X[:0], y[:0]), "0 sample"),
+    (lambda X, y: (X, y[:-1]), "inconsistent"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), BAD_DATA)
+def test_bad_data_gets_a_clear_error(regression, spoil, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        TwoSEGPRegressor(**SMALL).fit(*spoil(*regression))
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(np.zeros(200), "zero on every row"), (-np.ones(200), "not negative"), (np.ones(7), r"shape \(200,\)")],
+)
+def test_bad_weights_get_a_clear_error(regression, weight, message):
+    with pytest.raises(ValueError, match=message):
+        TwoSEGPRegressor(**SMALL).fit(*regression, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("n_estimators", 61, "n_estimators=61 is larger than population_size=60"),
+        ("n_estimators", 0, "n_estimators must be a whole number of at least 1"),
+        ("population_size", 2.5, "population_size must be a whole number"),
+        ("generations", -1, "generations must be"),
+        ("functions", ("add", "sine"), "unknown primitive 'sine'. Did you mean 'sin'"),
+        ("epsilon", -1, "epsilon of 'div' must be"),
+        ("constant_range", (5, -5), "constant_range must be a pair"),
+        ("init_depth", (6, 2), "init_depth must be a pair"),
+        ("init_depth", 3, "init_depth must be a pair"),
+        ("p_crossover", 0.9, "sum to at most 1"),
+        ("linear_scaling", "yes", "linear_scaling must be True or False"),
+        ("selection", "lexicase", "selection must be 'partition' or a function"),
+        ("max_time", 0, "max_time must be a number above 0"),
+        ("max_evaluations", 0, "max_evaluations must be"),
+        ("validation_fraction", 1.5, "validation_fraction must be"),
+        ("dtype", "float16", "dtype must be one of"),
+        ("memory_budget", 1000, "memory_budget=1000 bytes is too small"),
+        ("verbose", -1, "verbose must be"),
+    ],
+)
+def test_bad_parameters_get_a_clear_error(regression, parameter, value, message):
+    with pytest.raises(ValueError, match=message):
+        TwoSEGPRegressor(**{**SMALL, parameter: value}).fit(*regression)
+
+
+def test_one_class_gets_a_clear_error():
+    with pytest.raises(ValueError, match="only one class, 'a'"):
+        TwoSEGPClassifier(**SMALL).fit(np.ones((4, 1)), ["a"] * 4)
