@@ -74,9 +74,24 @@ def measure_million_rows() -> None:
     print(int(peak[1]) * 1024 / 1e9, seconds)
 
 
+def time_limit() -> Iterator[Line]:
+    """How long a fit takes over the limit it was given: small data and large, where a generation takes seconds."""
+    rng = np.random.default_rng(0)
+    for n_rows, limit in ((1000, 1.0), (200_000, 5.0)):
+        X = rng.normal(size=(n_rows, 10))
+        y = X[:, 0] * X[:, 1] + X[:, 2]
+        model = TwoSEGPRegressor(generations=10**6, max_time=limit, random_state=0)
+        start = time.perf_counter()
+        model.fit(X, y)
+        taken = time.perf_counter() - start
+        detail = f"{taken:.2f} s for {limit:.0f} s; {model.n_generations_} generations"
+        yield Line(f"time of a fit over max_time, {n_rows} rows", taken / limit, "<= 1.1", detail)
+
+
 def lines() -> Iterator[Line]:
     yield from against_operon()
     yield from members()
+    yield from time_limit()
     yield from million_rows()
 
 

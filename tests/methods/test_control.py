@@ -245,6 +245,16 @@ def test_a_selection_of_ones_own(data):
     assert model.n_generations_ == 12
 
 
+def test_probes_add_columns_to_the_history(data):
+    def share_of_most_frequent(progress):
+        counts = np.unique(progress.state[0].population, return_counts=True)[1]
+        return {"most_frequent": counts.max() / counts.sum()}
+
+    model = TwoSEGPRegressor(**SMALL, callbacks=share_of_most_frequent).fit(*data)
+    assert model.history_["most_frequent"].shape == (13,)
+    assert ((model.history_["most_frequent"] > 0) & (model.history_["most_frequent"] <= 1)).all()
+
+
 def test_progress_goes_to_stderr_as_lines_without_a_terminal(capsys, data):
     TwoSEGPRegressor(**SMALL, verbose=1).fit(*data)
     captured = capsys.readouterr()

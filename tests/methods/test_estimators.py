@@ -273,7 +273,7 @@ BAD_DATA = [
     (lambda X, y: (np.where(np.arange(10) == 3, np.nan, X), y), "X contains NaN or infinity in column 3"),
     (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(**{"4": np.inf}), y), "X contains inf or infinity in 4"),
     (lambda X, y: (pd.DataFrame(X, columns=list("abcdefghii")), y), "columns of the same name: 'i'"),
-    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(town="Ulm"), y), "could not convert string|town"),
+    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(town="Ulm"), y), "columns that are not numbers: 'town'"),
     (lambda X, y: (sparse.csr_matrix(X), y), "(?i)sparse"),
     (lambda X, y: (X, np.stack([y, y], axis=1)), "y should be a 1d array"),
     (lambda X, y: (X, np.where(np.arange(200) == 5, np.nan, y)), "NaN"),

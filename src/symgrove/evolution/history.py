@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ class History:
         times = self._rows.get("seconds", [])
         self._seconds_before = float(times[-1]) if times else 0.0
 
-    def append(self, progress: Progress) -> None:
+    def append(self, progress: Progress, probed: Mapping[str, Any]) -> None:
         """Add the row of a generation; seconds go on from those of the run that is resumed."""
         generations = self._rows.get("generation", [])
         if generations and generations[-1] >= progress.values["generation"]:
             return
-        for name, value in {**progress.values, "seconds": self._seconds_before + progress.seconds}.items():
+        seconds = self._seconds_before + progress.seconds
+        for name, value in {**probed, **progress.values, "seconds": seconds}.items():
             self._rows.setdefault(name, []).append(value)
 
     def as_arrays(self) -> dict[str, NDArray[Any]]:

@@ -7,7 +7,7 @@ the time) is dropped, the forest is rolled back, and the state before it stands.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +16,8 @@ from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.stopping import OutOfTime, Progress, Stop
 
 State = TypeVar("State")
+# Called after each generation: true stops the run, a mapping is a probe's named values for the history.
+Observer = Callable[[Progress], bool | Mapping[str, Any] | None]
 
 
 class Method(Protocol[State]):
@@ -47,7 +49,7 @@ class Control:
     """Everything around the loop that is not the method: when to stop, whom to tell."""
 
     stops: Sequence[Stop] = ()
-    observers: Sequence[Callable[[Progress], bool | None]] = ()  # called after each generation; true stops
+    observers: Sequence[Observer] = ()
     max_time: float | None = None
     history: History = field(default_factory=History)
     start: float = field(default_factory=time.perf_counter)  # when the clock of `max_time` started
@@ -83,12 +85,16 @@ def evolve(method: Method[State], state: State, control: Control) -> tuple[State
 
 
 def _reason_to_stop(progress: Progress, control: Control, interrupt: StopOnInterrupt) -> str | None:
-    """Record the generation, tell the observers, and ask everyone; nobody is skipped because another said stop."""
-    control.history.append(progress)
+    """Tell the observers, record the generation, and ask everyone; nobody is skipped because another said stop."""
     reasons = [stop.name for stop in control.stops if stop(progress)]
+    probed: dict[str, Any] = {}
     for observer in control.observers:
-        if observer(progress):
+        answer = observer(progress)
+        if isinstance(answer, Mapping):
+            probed.update(answer)
+        elif answer:
             reasons.append("callback")
+    control.history.append(progress, probed)
     if interrupt.is_requested:
         reasons.append("interrupted")
     return reasons[0] if reasons else None

@@ -22,7 +22,7 @@ from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET, CpuEngine
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.history import History
-from symgrove.evolution.loop import Control, evolve
+from symgrove.evolution.loop import Control, Observer, evolve
 from symgrove.evolution.progress import Reporter
 from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Progress, Stagnation, Stop, TargetError
 from symgrove.fitness.bootstrap import bootstrap_counts, check_sample_weight
@@ -140,10 +140,7 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         names = getattr(X, "columns", None)
         if names is not None:
-            labels = [str(name) for name in names]
-            repeated = sorted({label for label in labels if labels.count(label) > 1})
-            if repeated:
-                raise ValueError(f"X has columns of the same name: {', '.join(map(repr, repeated))}. Rename them.")
+            _check_columns(X, names)
         X, y = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False, estimator=self, **self._y_rules())
         _check_finite(X, getattr(self, "feature_names_in_", None))
         weight = None
@@ -245,7 +242,7 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
         if stagnation is not None:
             stops.append(stagnation)
         control = Control(stops, [], self.max_time, history)
-        observers: list[Callable[[Progress], bool | None]] = list(_as_list(self.callbacks))
+        observers: list[Observer] = list(_as_list(self.callbacks))
         if self.verbose:
             observers.append(stack.enter_context(Reporter(self.generations, type(self).__name__)))
         if has_callbacks(self):
@@ -385,6 +382,25 @@ class _Saver:
         if time.perf_counter() - self.last >= SECONDS_BETWEEN_CHECKPOINTS:
             self.save(progress.state)
             self.last = time.perf_counter()
+
+
+def _check_columns(X: Any, names: Sequence[Any]) -> None:
+    """Refuse frames with repeated names or with columns of text, naming the columns."""
+    labels = [str(name) for name in names]
+    repeated = sorted({label for label in labels if labels.count(label) > 1})
+    if repeated:
+        raise ValueError(f"X has columns of the same name: {', '.join(map(repr, repeated))}. Rename them.")
+    text = []
+    for name in names:
+        try:
+            np.asarray(X[name]).astype(np.float64)
+        except (TypeError, ValueError):
+            text.append(str(name))
+    if text:
+        raise ValueError(
+            f"X has columns that are not numbers: {', '.join(map(repr, text))}. Drop or encode them, for example with "
+            "sklearn.preprocessing.OneHotEncoder."
+        )
 
 
 def _check_finite(X: NDArray[Any], names: Sequence[str] | None) -> None:

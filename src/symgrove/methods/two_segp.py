@@ -328,7 +328,8 @@ _DOC = """{summary}
     warm_start : bool, default=False
         Keep the population, and let the next `fit` with the same data go on to a larger `generations`.
     callbacks : callable or list of callables, optional
-        Called after each generation with a progress object (`state`, `values`, `seconds`); returning True stops.
+        Called after each generation with a progress object (`state`, `values`, `seconds`). Returning True stops;
+        returning a dict adds its values to `history_`.
         scikit-learn's own callbacks are set with `set_callbacks` (scikit-learn 1.9 and newer).
     n_jobs : int, optional
         Threads over rows; the model does not depend on it. Small data use one.
