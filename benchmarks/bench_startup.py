@@ -32,7 +32,7 @@ for dtype in ("float64", "float32"):
     for loss in (symgrove.MeanSquaredError(), symgrove.ClassificationError()):
         errors = symgrove.score(engine, forest, children, samples, loss).errors
     survivors = children[symgrove.partitioned_truncation(errors, 50, rng)]
-    engine.collected(forest.collect(survivors))
+    engine.collected(forest, forest.collect(survivors))
 print(time.perf_counter() - imported)
 """
 IMPORT = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"

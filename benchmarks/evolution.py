@@ -84,7 +84,7 @@ class Run:
         self._count(new)
         start = time.perf_counter()
         ids = self.forest.collect(survivors)
-        self.engine.collected(ids)
+        self.engine.collected(self.forest, ids)
         self.population = ids[survivors]
         self.seconds.append(seconds + time.perf_counter() - start)
         self.mean_size.append(float(self.forest.size(self.population).mean()))

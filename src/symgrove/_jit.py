@@ -133,7 +133,7 @@ def compile_block(function: Callable[..., Any], dtype: Any, *, is_cachable: bool
     if is_cachable:
         _enable_cache(compiled)
     compiled.compile()
-    if compiled.cache_hits == 0:
+    if is_cachable and compiled.cache_hits == 0:
         _announcer.speak()
     address = compiled.address
     assert address is not None

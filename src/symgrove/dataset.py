@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from symgrove._checks import numeric_vector
+
 DTYPES = ("float64", "float32")
 
 
@@ -35,7 +37,7 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
         resolved = np.dtype(dtype)
     except TypeError:
         resolved = None
-    if resolved is None or resolved.name not in DTYPES:
+    if resolved is None or resolved.name not in DTYPES or not resolved.isnative:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}, got {dtype!r}.")
     return resolved
 
@@ -53,7 +55,7 @@ def make_dataset(X: ArrayLike, y: ArrayLike, dtype: Any = "float64") -> Dataset:
         What programs are evaluated in.
     """
     resolved = check_dtype(dtype)
-    target = np.asarray(y, dtype=np.float64)
+    target = numeric_vector("y", y)
     columns = features_by_column(X, resolved)
     n_rows = columns.shape[1]
     if target.shape != (n_rows,):
@@ -74,7 +76,7 @@ def features_by_column(X: ArrayLike, dtype: np.dtype[Any]) -> NDArray[np.floatin
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, got dtype {matrix.dtype}.")
     with np.errstate(over="ignore"):  # a value too large for float32 is reported below
-        columns = np.ascontiguousarray(matrix.T, dtype=dtype)
+        columns = np.array(matrix.T, dtype=dtype, order="C")  # a copy: the caller may change X later
     is_bad = ~np.isfinite(columns)
     if is_bad.any():
         feature, row = np.argwhere(is_bad)[0]

@@ -37,7 +37,7 @@ def test_out_of_bag_rows_are_those_with_count_zero():
 
 @pytest.mark.parametrize(("n_rows", "n_samples"), [(0, 1), (1, 0)])
 def test_empty_requests_get_a_clear_error(n_rows, n_samples):
-    with pytest.raises(ValueError, match="must be at least 1"):
+    with pytest.raises(ValueError, match="must be a whole number of at least 1"):
         bootstrap_counts(n_rows, n_samples, seed=0)
 
 

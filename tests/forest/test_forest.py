@@ -39,13 +39,15 @@ def test_collect_changes_no_program_and_no_output(population, data):
     kept = data.draw(st.lists(st.sampled_from(range(len(roots))), min_size=1))
     for _ in range(3):  # the second evaluation fills vectors, the third reads them
         before = engine.outputs(forest, np.unique(roots[kept]))
-        engine.collected(forest.collect(np.arange(len(forest))))
+        engine.collected(forest, forest.collect(np.arange(len(forest))))
     ids = forest.collect(roots[kept])
-    engine.collected(ids)
+    engine.collected(forest, ids)
     after = ids[np.unique(roots[kept])]
     np.testing.assert_array_equal(engine.outputs(forest, after), before)
     assert [uproot(forest, ids[roots[k]]) for k in kept] == [population[k] for k in kept]
     assert len(forest) == len(forest.reachable(after))
+    assert forest.size(ids[roots[kept]]).tolist() == [naive.size(population[k]) for k in kept]
+    assert forest.height(ids[roots[kept]]).tolist() == [naive.height(population[k]) for k in kept]
     assert (np.sort(ids[ids >= 0]) == np.arange(len(forest))).all()
     # The table still finds every node.
     assert [plant(forest, population[k]) for k in kept] == [ids[roots[k]] for k in kept]
@@ -91,6 +93,7 @@ def test_truncate_undoes_what_was_appended():
     assert len(forest) == length
     assert ids.tolist() == [*range(length), -1]
     assert forest.apply("sub", first, first) == second
+    assert forest.apply("mul", first, first) == second + 1
 
 
 @pytest.mark.parametrize(
@@ -102,9 +105,12 @@ def test_truncate_undoes_what_was_appended():
         (lambda f: f.apply("sqrt", 0, 0), "'sqrt' takes 1 operands, got 2"),
         (lambda f: f.apply("pow", 0, 0), "unknown primitive 'pow'"),
         (lambda f: f.apply("sqrt", 99), "node 99 does not exist"),
-        (lambda f: f.collect([99]), "roots must be node ids"),
+        (lambda f: f.collect([99]), "node 99 does not exist"),
+        (lambda f: f.size([-1]), "node -1 does not exist"),
+        (lambda f: f.size([0.5]), "node ids must be whole numbers"),
+        (lambda f: f.feature(1.5), "index must be a whole number"),
         (lambda f: f.truncate(99), "cannot truncate"),
-        (lambda f: Forest(0), "n_features must be at least 1"),
+        (lambda f: Forest(0), "n_features must be a whole number of at least 1"),
     ],
 )
 def test_bad_calls_get_a_clear_error(act, message):

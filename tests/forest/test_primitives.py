@@ -110,6 +110,12 @@ def softplus(x):
     return np.log1p(np.exp(-abs(x))) + max(x, 0.0)
 
 
+def raises(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x
+
+
 def ratio(a, b):
     return (a + 0.5) / (b * b + 1.5)
 
@@ -163,6 +169,8 @@ def test_bad_function_sets_get_a_clear_error(functions, message):
         ({"function": lambda x: x}, "is not a plain name"),
         ({"function": softplus, "name": "sin"}, "is taken by a built-in"),
         ({"function": softplus, "name": "x3"}, "reads like a feature"),
+        ({"function": softplus, "name": "constant"}, "is reserved"),
+        ({"function": raises}, "raises, which compiled code cannot"),
         ({"function": lambda a, b, c: a, "name": "f"}, "takes 3 arguments; primitives take one or two"),
         ({"function": lambda *a: a, "name": "f"}, "plain positional arguments"),
         ({"function": ratio, "derivative": (ratio,)}, "takes 2 arguments but has 1 derivatives"),

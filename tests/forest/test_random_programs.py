@@ -73,6 +73,7 @@ def test_constants_are_uniform_with_three_decimals():
     values = forest.columns.value[[r for r in roots if forest.name(r) == "constant"]]
     assert abs(values.size / 20_000 - 0.5) < 0.02
     np.testing.assert_array_equal(values, np.round(values, 3))
+    assert not np.signbit(values[values == 0]).any()
     assert values.min() >= -5
     assert values.max() <= 5
     assert chisquare(np.histogram(values, bins=20, range=(-5, 5))[0]).pvalue > 1e-3
@@ -97,7 +98,10 @@ def test_grown_programs_have_the_heights_that_the_rule_gives():
         (lambda f: RandomPrograms(f, (0.0, np.inf)), "constant_range must be"),
         (lambda f: RandomPrograms(f, max_height=40), "can have 2199023255551 nodes"),
         (lambda f: RandomPrograms(f).full(7, rng(0)), "from 0 to max_height=6, got 7"),
-        (lambda f: RandomPrograms(f).ramped_half_and_half(0, rng(0)), "n_programs must be at least 1"),
+        (
+            lambda f: RandomPrograms(f).ramped_half_and_half(0, rng(0)),
+            "n_programs must be a whole number of at least 1",
+        ),
         (lambda f: RandomPrograms(f).ramped_half_and_half(4, rng(0), heights=(4, 2)), "heights must be"),
     ],
 )

@@ -118,6 +118,20 @@ def perturb(program):
         ("-(x0 - x1)", "x1 - x0"),
         ("x0 / -x1", "x0 / -x1"),
         ("sqrt(4) * x0", "x0 * 2.0"),
+        ("x0 - 2 + 3", "x0 + 1.0"),
+        ("x0 - 2 - 3", "x0 - 5.0"),
+        ("3 - x0 + 2", "5.0 - x0"),
+        ("3 - x0 - 5", "-2.0 - x0"),
+        ("tanh(-x0) + 1", "1.0 - tanh(x0)"),
+        ("exp(-x0)", "exp(-x0)"),
+        ("abs(log(x0))", "abs(log(x0))"),
+        ("abs(cube(x0))", "abs(cube(x0))"),
+        ("aq(x0, 1)", "aq(x0, 1.0)"),
+        ("aq(x0, -x1)", "aq(x0, x1)"),
+        ("cube(-x0)", "-cube(x0)"),
+        ("min(x0, x1)", "min(x0, x1)"),
+        ("-(x0 * 3)", "x0 * -3.0"),
+        ("1e308 + 1.5e308", "1e+308 + 1.5e+308"),
     ],
 )
 def test_known_rewrites(text, simple):
@@ -128,6 +142,16 @@ def test_known_rewrites(text, simple):
 def test_division_by_a_constant_keeps_epsilon():
     forest = Forest(1, PrimitiveSet(epsilon=0.5))
     assert to_text(forest, simplify(forest, parse(forest, "x0 / 1.5"))) == "x0 * 0.5"
+
+
+def test_division_by_a_negative_constant_keeps_the_sign():
+    forest = Forest(1, PrimitiveSet(epsilon=0.5))
+    assert to_text(forest, simplify(forest, parse(forest, "x0 / -1.5"))) == "x0 * -0.5"
+
+
+def test_zero_over_something_stays_when_epsilon_is_zero():
+    forest = Forest(1, PrimitiveSet(epsilon=0.0))
+    assert to_text(forest, simplify(forest, parse(forest, "0 / x0"))) == "0.0 / x0"
 
 
 def test_user_functions_that_refuse_a_constant_stay_as_they_are():

@@ -9,9 +9,15 @@ def weighted_mean(x, w):
     return math.fsum(a * b for a, b in zip(x, w, strict=True) if b != 0) / math.fsum(w)
 
 
+def in_sample(*vectors):
+    """The vectors on the rows whose weight, the last of them, is positive."""
+    vectors = [np.asarray(v, dtype=np.float64) for v in vectors]
+    return [v[vectors[-1] > 0] for v in vectors]
+
+
 def linear_scaling(o, y, w):
     """Slope and intercept of least squares; slope 0 where the outputs of positive weight are all equal."""
-    o, y, w = (np.asarray(v, dtype=np.float64) for v in (o, y, w))
+    o, y, w = in_sample(o, y, w)
     mean_o, mean_y = weighted_mean(o, w), weighted_mean(y, w)
     spread = weighted_mean((o - mean_o) ** 2, w)
     if spread == 0:
@@ -22,13 +28,13 @@ def linear_scaling(o, y, w):
 
 def squared_error(o, y, w, slope=1.0, intercept=0.0):
     """Weighted mean of squared residuals."""
-    o, y = np.asarray(o, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    o, y, w = in_sample(o, y, w)
     return weighted_mean((y - (intercept + slope * o)) ** 2, w)
 
 
 def scaled_squared_error(o, y, w):
     """Squared error after linear scaling, from centred outputs, so that large intercepts do not cancel."""
-    o, y, w = (np.asarray(v, dtype=np.float64) for v in (o, y, w))
+    o, y, w = in_sample(o, y, w)
     slope, _ = linear_scaling(o, y, w)
     residual = (y - weighted_mean(y, w)) - slope * (o - weighted_mean(o, w))
     return weighted_mean(residual**2, w)

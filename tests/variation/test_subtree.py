@@ -57,6 +57,15 @@ def test_a_child_over_the_limit_is_its_parent_and_leaves_no_nodes():
     assert set(range(length, len(forest))) <= set(forest.reachable(children[~clones]))
 
 
+def test_a_child_of_exactly_the_limit_is_kept():
+    forest = Forest(2)
+    parents = np.array([parse(forest, "x0"), parse(forest, "x0 + x1")])
+    for limit, rates in ((5, (1.0, 0.0)), (7, (0.0, 1.0))):
+        vary = SubtreeVariation(RandomPrograms(forest), *rates, max_size=limit)
+        sizes = [forest.size(vary(parents, np.random.default_rng(s))).max() for s in range(200)]
+        assert max(sizes) == limit
+
+
 def test_depths_are_uniform_and_so_are_nodes_within_a_depth():
     forest = Forest(3, ALL)
     root = parse(forest, "sqrt(x0 + x0 * (x1 - 2)) / max(log(x2), x0 + x0)")
@@ -89,5 +98,5 @@ def test_probabilities_that_are_none_get_a_clear_error(rates):
 
 
 def test_a_size_limit_below_one_gets_a_clear_error():
-    with pytest.raises(ValueError, match="max_size must be at least 1"):
+    with pytest.raises(ValueError, match="max_size must be a whole number of at least 1"):
         SubtreeVariation(RandomPrograms(Forest(1)), max_size=0)

@@ -127,26 +127,26 @@ def weigh_target(weights, target, out):
 
 
 @kernel
-def sum_exact(values, n_rows, shift, scale, weights, target, out):
+def sum_exact(values, n_rows, shift, scale, weights, target, reach, out):
     """Sums of w*z, w*z*t and w*z*z in float64 about a centre for each program and sample, without rows of weight 0.
 
-    A pair whose shift is NaN is not wanted; its sums are 0.
+    `reach` gets the largest |o - shift| of those rows. A pair whose shift is NaN is not wanted; its sums are 0.
     """
     n_programs, n_samples = shift.shape
     for p in range(n_programs):
         for j in range(n_samples):
-            first = cross = second = 0.0
-            if np.isnan(shift[p, j]):
-                n_wanted = 0
-            else:
-                n_wanted = n_rows
+            first = cross = second = largest = 0.0
+            n_wanted = 0 if np.isnan(shift[p, j]) else n_rows
             for i in range(n_wanted):
                 w = np.float64(weights[j, i])
                 if w != 0.0:
-                    z = (np.float64(values[p, i]) - shift[p, j]) / scale[p]
+                    difference = np.float64(values[p, i]) - shift[p, j]
+                    z = difference / scale[p, j]
                     first += w * z
                     cross += w * z * target[i]
                     second += w * z * z
+                    largest = max(largest, abs(difference))
+            reach[p, j] = largest
             out[0, p, j] = first
             out[1, p, j] = cross
             out[2, p, j] = second
@@ -154,12 +154,12 @@ def sum_exact(values, n_rows, shift, scale, weights, target, out):
 
 @kernel
 def sum_squared(values, n_rows, slope, intercept, weights, target, sums, out):
-    """Weighted squared residuals; `weights` is (n_rows, n_samples), so that the inner loop vectorises over samples."""
+    """Weighted squared residuals in float64; `weights` is (n_rows, n_samples), so that the inner loop vectorises."""
     n_programs, n_samples = slope.shape
     for p in range(n_programs):
         sums[:] = 0
         for i in range(n_rows):
-            o = values[p, i]
+            o = np.float64(values[p, i])
             y = target[i]
             for j in range(n_samples):
                 residual = intercept[p, j] + slope[p, j] * o - y

@@ -58,8 +58,8 @@ class Engine(Protocol):
         """Outputs of every program, (n_programs, n_rows), or on a range of rows."""
         ...
 
-    def collected(self, ids: NDArray[np.int64]) -> None:
-        """Take note that nodes were dropped: `ids` is what `Forest.collect` or `Forest.truncate` returned.
+    def collected(self, forest: Forest, ids: NDArray[np.int64]) -> None:
+        """Take note that nodes of a forest were dropped: `ids` is what `collect` or `truncate` returned.
 
         An engine that is not told forgets all it knows of the forest; results are the same.
         """

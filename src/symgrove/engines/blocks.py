@@ -5,11 +5,13 @@ The evaluation kernel calls a block by its address, so a user-defined primitive 
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
+import numba
 import numpy as np
+from numba import types
 from numba.core.errors import NumbaError
 
 from symgrove._jit import Block, compile_block, compile_scalar
@@ -79,6 +81,7 @@ def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
     """Compile the loop around a user's function, or say why it cannot be compiled."""
     assert row.function is not None
     scalar = compile_scalar(_with_literals_of(row.function, dtype))
+    _check_result(row, scalar, dtype)
 
     def loop_unary(out, left, right, n_rows, epsilon):  # type: ignore[no-untyped-def]
         for i in range(n_rows):
@@ -88,25 +91,32 @@ def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
         for i in range(n_rows):
             out[i] = scalar(left[i], right[i])
 
+    return compile_block(loop_unary if row.arity == 1 else loop_binary, dtype, is_cachable=False)
+
+
+def _check_result(row: Primitive, scalar: Any, dtype: np.dtype[Any]) -> None:
+    """Compile the function by itself and see that it returns a number on every path."""
     try:
-        return compile_block(loop_unary if row.arity == 1 else loop_binary, dtype, is_cachable=False)
+        scalar.compile((numba.from_dtype(dtype),) * row.arity)
     except NumbaError as error:
-        reason = str(error).strip().splitlines()[0]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in lines[1:] if not line.startswith(("File", "During", "-"))), lines[0])
         raise ValueError(
             f"primitive {row.name!r} cannot be compiled: {reason} It may use arithmetic, comparisons, math and NumPy's "
-            "scalar functions, and must return one number on every path."
+            "scalar functions."
         ) from error
+    result = scalar.overloads[scalar.signatures[0]].signature.return_type
+    if not isinstance(result, (types.Float, types.Integer, types.Boolean)):
+        raise ValueError(f"primitive {row.name!r} must return one number on every path; it returns {result}.")
 
 
 def _with_literals_of(function: Callable[..., float], dtype: np.dtype[Any]) -> Callable[..., float]:
     """The function with its float literals in the dtype: a float64 literal would drag float32 code into float64."""
-    if dtype != np.float32 or not isinstance(function, types.FunctionType):
+    if dtype != np.float32 or not isinstance(function, FunctionType):
         return function
     constants = tuple(np.float32(c) if isinstance(c, float) else c for c in function.__code__.co_consts)
     code = function.__code__.replace(co_consts=constants)
-    return types.FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
+    return FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
 
 
 assert set(_LOOPS) == set(BUILTIN), "every built-in primitive has a loop"

@@ -10,18 +10,20 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from functools import wraps
 from itertools import islice
+from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import ThreadpoolController
 
+from symgrove._checks import check_whole
 from symgrove.dataset import Dataset
 from symgrove.engines import _evaluate
 from symgrove.engines.base import Roots
 from symgrove.engines.blocks import BlockTable
+from symgrove.engines.matrix_library import one_matrix_thread
 from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, Pass
 from symgrove.engines.schedule import Plan, make_plan
 from symgrove.engines.vectors import VectorStore
@@ -34,10 +36,22 @@ from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.primitives import PrimitiveSet
 
 DEFAULT_MEMORY_BUDGET = 1 << 31  # bytes
-WORKSPACE_SHARE = 0.25  # of the budget, for the buffers of all threads; the rest is for vectors
+WORKSPACE_SHARE = 0.25  # of the budget, for the buffers of all threads
+VECTOR_SHARE = 0.7  # for vectors; what is left is for plans
 # Batches of programs are cut so that the buffers of this many threads fit. A constant, because the bits of matrix
 # products depend on the batch, and must not depend on the number of threads.
-N_WORKSPACES = 8
+N_WORKSPACES = 4
+
+
+def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
+    """One evaluation at a time: threads that share an engine would share its vectors and buffers."""
+
+    @wraps(method)
+    def run(self: CpuEngine, *arguments: Any, **options: Any) -> Any:
+        with self._lock:
+            return method(self, *arguments, **options)
+
+    return run
 
 
 class CpuEngine:
@@ -59,11 +73,11 @@ class CpuEngine:
     def __init__(
         self, data: Dataset, primitives: PrimitiveSet, n_threads: int = 1, memory_budget: int | None = None
     ) -> None:
-        if n_threads < 1:
-            raise ValueError(f"n_threads must be at least 1, got {n_threads}.")
+        if not isinstance(data, Dataset) or not isinstance(primitives, PrimitiveSet):
+            raise TypeError("CpuEngine takes a Dataset (symgrove.make_dataset) and a PrimitiveSet.")
+        check_whole("n_threads", n_threads, 1)
+        check_whole("memory_budget", memory_budget, 1, is_optional=True)
         budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
-        if budget < 1:
-            raise ValueError(f"memory_budget must be a positive number of bytes, got {memory_budget}.")
         self.data = data
         self.dtype = data.dtype
         self.n_threads = n_threads
@@ -72,19 +86,19 @@ class CpuEngine:
         self.n_computed = 0  # node evaluations so far
         stride = data.columns.strides[0]
         self._feature_address = data.columns.ctypes.data + stride * np.arange(data.n_features, dtype=np.int64)
-        self._store = VectorStore(data.n_rows, self.dtype, int(budget * (1 - WORKSPACE_SHARE)))
+        self._store = VectorStore(data.n_rows, self.dtype, int(budget * VECTOR_SHARE))
         self._forest: Forest | None = None
         self._epoch = 0
         self._target_centre, self._target_scale = _robust_centre(data.y)
         self._target = (data.y - self._target_centre) / self._target_scale
         self._target_in_dtype = self._target.astype(self.dtype)
-        self._y_in_dtype = data.y.astype(self.dtype)
+        self._is_binary = bool(np.isin(data.y, (0.0, 1.0)).all())
         self._panel_rows = min(PANEL_ROWS, data.n_rows)
         self._workspaces: list[Workspace] = []
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
         self.between_panels: Callable[[], None] | None = None  # called often; may raise to abandon an evaluation
-        self._blas = _matrix_library()
+        self._lock = RLock()
 
     def __enter__(self) -> CpuEngine:
         return self
@@ -105,9 +119,11 @@ class CpuEngine:
 
     def prepare(self, counts: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
         matrix = check_counts(counts, self.data.n_rows)
-        weights = np.ascontiguousarray(matrix, dtype=self.dtype)
+        weights = np.array(matrix, dtype=self.dtype, order="C")
         if sample_weight is not None:
-            weights = weights * check_sample_weight(sample_weight, self.data.n_rows).astype(self.dtype)
+            # Only their ratios matter; the largest is 1, so that none overflows in float32.
+            weight = check_sample_weight(sample_weight, self.data.n_rows)
+            weights *= (weight / weight.max()).astype(self.dtype)
         total, mean, variance = np.zeros((3, weights.shape[0]))
         for j, row in enumerate(weights):
             w = row.astype(np.float64)
@@ -118,6 +134,7 @@ class CpuEngine:
             variance[j] = w @ (self._target - mean[j]) ** 2 / total[j]
         return Samples(weights, total, Target(mean, variance, self._target_centre, self._target_scale))
 
+    @_locked
     def moments(
         self,
         forest: Forest,
@@ -127,64 +144,84 @@ class CpuEngine:
         *,
         expect_more: bool = False,
     ) -> Moments:
+        roots = as_roots(forest, roots)
         if centre is not None:
             return self._exact_moments(forest, roots, samples, centre)
         n_programs, n_samples = len(roots), samples.total.size
         sums = np.empty((3, n_programs, n_samples))
         shift, scale, reach = np.empty((3, n_programs))
-        for rows, plan in self._plans(forest, roots, 3 * n_samples, keep_roots=expect_more):
+        for rows, plan in self._plans(forest, roots, 3 * n_samples, samples, keep_roots=expect_more):
             look = MomentPass(samples, self._target_in_dtype)
             result = self._run(plan, look)
             sums[:, rows] = result.sums
             shift[rows], scale[rows] = look.shift, look.scale
             reach[rows] = result.reach_bits.view(self.dtype)
-        return Moments(Centre(shift[:, None], scale), reach, *sums)
+        return Moments(Centre(shift[:, None], scale[:, None]), reach, *sums)
 
     def _exact_moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre) -> Moments:
         n_programs, n_samples = len(roots), samples.total.size
         sums = np.empty((3, n_programs, n_samples))
-        for rows, plan in self._plans(forest, roots, 3 * n_samples):
+        reach = np.empty((n_programs, n_samples))
+        for rows, plan in self._plans(forest, roots, 4 * n_samples, samples):
             own = Centre(centre.shift[rows], centre.scale[rows])
-            sums[:, rows] = self._run(plan, ExactMomentPass(samples, self._target, own))
-        return Moments(centre, np.abs(centre.scale), *sums)
+            result = self._run(plan, ExactMomentPass(samples, self._target, own))
+            sums[:, rows], reach[rows] = result.sums, result.reach
+        return Moments(centre, reach, *sums)
 
+    @_locked
     def errors(
         self, forest: Forest, roots: Roots, scaling: Scaling, samples: Samples, row_loss: RowLoss
     ) -> NDArray[np.float64]:
+        roots = as_roots(forest, roots)
+        if row_loss is RowLoss.MISCLASSIFIED and not self._is_binary:
+            raise ValueError("the classification error needs targets of 0 and 1; encode the labels first.")
         sums = np.empty((len(roots), samples.total.size))
-        for rows, plan in self._plans(forest, roots, sums.shape[1]):
+        for rows, plan in self._plans(forest, roots, sums.shape[1], samples):
             own = Scaling(scaling.slope[rows], scaling.intercept[rows])
-            sums[rows] = self._run(plan, ErrorPass(samples, self._y_in_dtype, own, row_loss))
+            sums[rows] = self._run(plan, ErrorPass(samples, self.data.y, own, row_loss))
         return sums
 
+    @_locked
     def outputs(self, forest: Forest, roots: Roots, rows: slice | None = None) -> NDArray[np.floating]:
-        start, stop, _ = (rows or slice(None)).indices(self.data.n_rows)
+        start, stop, step = (rows or slice(None)).indices(self.data.n_rows)
+        if step != 1:
+            raise ValueError(f"rows must be a range without steps, got {rows}.")
+        roots = as_roots(forest, roots)
         out = np.empty((len(roots), max(stop - start, 0)), dtype=self.dtype)
         for programs, plan in self._plans(forest, roots, 0) if out.size else ():
             self._run(plan, OutputPass(out, programs, start), slice(start, stop))
         return out
 
-    def collected(self, ids: NDArray[np.int64]) -> None:
-        self._store.collected(ids)
-        self._epoch += 1
+    @_locked
+    def collected(self, forest: Forest, ids: NDArray[np.int64]) -> None:
+        if forest is self._forest and forest.epoch == self._epoch + 1:
+            self._store.collected(ids)
+            self._epoch += 1
 
     # Plans and the row loop
 
     def _plans(
-        self, forest: Forest, roots: Roots, n_columns: int, *, keep_roots: bool = False
+        self,
+        forest: Forest,
+        roots: Roots,
+        n_columns: int,
+        samples: Samples | None = None,
+        *,
+        keep_roots: bool = False,
     ) -> Iterator[tuple[NDArray[np.intp], Plan]]:
         """Plans for batches of programs whose buffers stay within the budget, with the positions of the programs.
 
         Each plan is run before the next is made, because running it fills vectors that the next may use.
         """
-        roots = as_roots(roots)
+        if samples is not None and samples.weights.shape[1:] != (self.data.n_rows,):
+            n_rows = samples.weights.shape[1]
+            raise ValueError(f"samples have {n_rows} rows, the data {self.data.n_rows}; prepare them with this engine.")
         order = np.argsort(roots)
         roots = roots[order]
         if (roots[1:] == roots[:-1]).any():
             raise ValueError("roots must be distinct.")
-        if roots.size and not (roots[0] >= 0 and roots[-1] < len(forest)):
-            raise ValueError(f"roots must be node ids from 0 to {len(forest) - 1}.")
         if self._forest is not forest or self._epoch != forest.epoch:
+            self._check_forest(forest)
             self._store.forget()
             self._forest, self._epoch = forest, forest.epoch
         waiting = [slice(0, roots.size)] if roots.size else []
@@ -204,17 +241,28 @@ class CpuEngine:
                 continue
             yield order[part], plan
 
+    def _check_forest(self, forest: Forest) -> None:
+        """Refuse forests of other data or primitives: their nodes would be read as something else."""
+        if forest.n_features != self.data.n_features:
+            raise ValueError(f"the forest has {forest.n_features} features, the data {self.data.n_features}.")
+        if not forest.primitives.is_same(self.blocks.primitives):
+            raise ValueError("the forest and the engine must have the same primitives and epsilon.")
+
     def _workspace_bytes(self, plan: Plan, n_columns: int) -> int:
         buffers = Workspace.n_bytes(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype.itemsize)
-        return buffers + 2 * 8 * plan.n_roots * n_columns  # products and partial result
+        # Of the n_columns results of a program, two thirds are products with a row of weights; then the results twice.
+        weights = n_columns * 2 // 3 * self._panel_rows * self.dtype.itemsize
+        return buffers + weights + 2 * 8 * plan.n_roots * n_columns
 
     def _run(self, plan: Plan, look: Pass, rows: slice | None = None) -> Any:
         """Compute a plan over a range of rows and return the pass's result; then keep what is to be kept."""
         rows = rows or slice(0, self.data.n_rows)
+        # Buffers of another size go before new ones come.
+        self._workspaces = [w for w in self._workspaces if w.fits(plan.n_roots, plan.n_scratch_rows)]
         panels = [
             slice(i, min(i + self._panel_rows, rows.stop)) for i in range(rows.start, rows.stop, self._panel_rows)
         ]
-        with self._blas.limit(limits=1):
+        with one_matrix_thread:
             total = self._run_panel(plan, look, panels[0], is_first=True)
             for partial in self._map_panels(plan, look, panels[1:]):
                 look.merge(total, partial)
@@ -239,7 +287,8 @@ class CpuEngine:
         running = deque(pool.submit(self._run_panel, plan, look, panel) for panel in islice(waiting, window))
         try:
             while running:
-                partial = running.popleft().result()
+                partial = running[0].result()  # still in `running` if an interrupt comes now
+                running.popleft()
                 running.extend(pool.submit(self._run_panel, plan, look, panel) for panel in islice(waiting, 1))
                 yield partial
         finally:
@@ -278,18 +327,15 @@ class CpuEngine:
 
     def _borrow_workspace(self, plan: Plan) -> Workspace:
         """A workspace for this plan, reused when one is large enough: fresh memory costs page faults."""
-        while self._workspaces:
-            workspace = self._workspaces.pop()
+        while True:
+            try:
+                workspace = self._workspaces.pop()
+            except IndexError:  # none left, or another thread was faster
+                break
             if workspace.fits(plan.n_roots, plan.n_scratch_rows):
                 workspace.n_roots = plan.n_roots
                 return workspace
         return Workspace(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype)
-
-
-@cache
-def _matrix_library() -> ThreadpoolController:
-    """Handle on the threads of NumPy's matrix library; finding it takes milliseconds."""
-    return ThreadpoolController().select(user_api="blas")
 
 
 def _robust_centre(y: NDArray[np.float64]) -> tuple[float, float]:

@@ -80,56 +80,66 @@ class MomentPass:
         np.maximum(total.reach_bits, partial.reach_bits, out=total.reach_bits)
 
 
-class _SumPass:
-    """A pass whose partial result is one float64 array."""
+class ExactSums(NamedTuple):
+    """Partial exact moments: sums (3, n_programs, n_samples) and the largest distance from the shift of each pair."""
 
-    def start(self, values: Float, n_rows: int) -> None:
-        """Nothing is learnt from the first panel."""
-
-    def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:
-        np.add(total, partial, out=total)
+    sums: NDArray[np.float64]
+    reach: NDArray[np.float64]
 
 
-class ExactMomentPass(_SumPass):
+class ExactMomentPass:
     """Second look: sums in float64 about given centres."""
 
     def __init__(self, samples: Samples, target: NDArray[np.float64], centre: Centre) -> None:
         self.samples = samples
         self.target = target
-        self.scale = np.ascontiguousarray(centre.scale, dtype=np.float64)
-        shape = (self.scale.size, samples.total.size)
-        self.shift = np.ascontiguousarray(np.broadcast_to(centre.shift, shape), dtype=np.float64)
-        self.n_columns = 3 * samples.total.size
+        shape = (len(centre.shift), samples.total.size)
+        self.shift, self.scale = (
+            np.ascontiguousarray(np.broadcast_to(array, shape), dtype=np.float64) for array in centre
+        )
+        self.n_columns = 4 * samples.total.size
 
-    def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
+    def reduce(self, workspace: Workspace, rows: slice) -> ExactSums:
         weights = self.samples.weights[:, rows]
         n_rows = rows.stop - rows.start
-        sums = np.empty((3, *self.shift.shape))
-        _evaluate.sum_exact(workspace.values, n_rows, self.shift, self.scale, weights, self.target[rows], sums)
-        return sums
+        sums, reach = np.empty((3, *self.shift.shape)), np.empty(self.shift.shape)
+        _evaluate.sum_exact(workspace.values, n_rows, self.shift, self.scale, weights, self.target[rows], reach, sums)
+        return ExactSums(sums, reach)
+
+    def merge(self, total: ExactSums, partial: ExactSums) -> None:
+        np.add(total.sums, partial.sums, out=total.sums)
+        np.maximum(total.reach, partial.reach, out=total.reach)
 
 
-class ErrorPass(_SumPass):
-    """Sums of a row loss of the scaled outputs."""
+class ErrorPass:
+    """Sums of a row loss of the scaled outputs: squared residuals in float64, mistakes in the engine's dtype."""
 
-    def __init__(self, samples: Samples, y: Float, scaling: Scaling, row_loss: RowLoss) -> None:
-        dtype = samples.weights.dtype
+    def __init__(self, samples: Samples, y: NDArray[np.float64], scaling: Scaling, row_loss: RowLoss) -> None:
         self.samples = samples
         self.is_squared = row_loss is RowLoss.SQUARED
+        self.dtype = np.dtype(np.float64) if self.is_squared else samples.weights.dtype
         self.target = y if self.is_squared else y > THRESHOLD
         with np.errstate(over="ignore"):  # a slope too large for float32 makes errors that are not finite
-            self.slope = np.ascontiguousarray(scaling.slope, dtype=dtype)
-            self.intercept = np.ascontiguousarray(scaling.intercept, dtype=dtype)
+            self.slope, self.intercept = (np.ascontiguousarray(array, dtype=self.dtype) for array in scaling)
         self.n_columns = samples.total.size
 
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
     def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
-        weights = np.ascontiguousarray(self.samples.weights[:, rows].T)
-        room = np.empty(self.n_columns, dtype=weights.dtype)
+        weights = np.ascontiguousarray(self.samples.weights[:, rows].T, dtype=self.dtype)
+        room = np.empty(self.n_columns, dtype=self.dtype)
         sums = np.empty((workspace.n_roots, self.n_columns))
         add_up = _evaluate.sum_squared if self.is_squared else _evaluate.sum_misclassified
         n_rows = rows.stop - rows.start
         add_up(workspace.values, n_rows, self.slope, self.intercept, weights, self.target[rows], room, sums)
         return sums
+
+    def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:
+        np.add(total, partial, out=total)
 
 
 class OutputPass:

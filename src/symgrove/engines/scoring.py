@@ -17,8 +17,6 @@ from symgrove.fitness.moments import Centre, Matrix, Moments, Samples, is_doubtf
 from symgrove.fitness.scaling import Fit, Scaling, fit_linear_scaling, identity_scaling, no_scaling
 from symgrove.forest.forest import Forest, as_roots
 
-# Below this share of the second moment, a variance from raw sums has lost too many digits.
-DOUBT = {"float64": 1e-3, "float32": 5e-2}
 # Below this share of the target's variance, an error from moments has lost too many digits.
 NEARLY_PERFECT = {"float64": 1e-6, "float32": 1e-3}
 
@@ -32,7 +30,7 @@ class Scores(NamedTuple):
 
 def score(engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss) -> Scores:
     """Errors, slopes and intercepts of programs on every sample; programs that repeat are evaluated once."""
-    roots = as_roots(roots)
+    roots = as_roots(forest, roots)
     if (roots[1:] > roots[:-1]).all():
         return _score_distinct(engine, forest, roots, samples, loss)
     distinct, position = np.unique(roots, return_inverse=True)
@@ -58,24 +56,40 @@ def settled_moments(
 ) -> Moments:
     """Moments of all programs, summed again about each sample's mean for those that need it."""
     moments = engine.moments(forest, roots, samples, expect_more=expect_more)
-    rows = np.flatnonzero(is_doubtful(moments, samples, DOUBT[engine.dtype.name]))
+    rows = np.flatnonzero(is_doubtful(moments, samples, engine.dtype))
     if rows.size == 0:
         return moments
-    scale = moments.reach[rows]
-    shift = np.repeat(moments.centre.shift[rows], samples.total.size, axis=1)
-    rough = engine.moments(forest, roots[rows], samples, Centre(shift, scale))
-    exact = engine.moments(forest, roots[rows], samples, Centre(sample_means(rough, samples), scale))
-    return replace_rows(moments, rows, exact)
+    wanted = np.ones((rows.size, samples.total.size), dtype=np.bool_)
+    return replace_rows(moments, rows, _look_again(engine, forest, roots[rows], samples, moments, rows, wanted))
+
+
+def _look_again(
+    engine: Engine,
+    forest: Forest,
+    roots: Roots,
+    samples: Samples,
+    moments: Moments,
+    rows: NDArray[np.intp],
+    wanted: NDArray[np.bool_],
+) -> Moments:
+    """Sums of the wanted pairs about each sample's own mean, in float64, scaled by what the sample's rows reach."""
+    shape = wanted.shape
+    shift = np.where(wanted, moments.centre.shift[rows], np.nan)
+    scale = np.array(np.broadcast_to(_positive(moments.reach[rows])[:, None], shape))
+    rough = engine.moments(forest, roots, samples, Centre(shift, scale))
+    return engine.moments(forest, roots, samples, Centre(sample_means(rough, samples), _positive(rough.reach)))
+
+
+def _positive(reach: Matrix) -> Matrix:
+    """Reaches as scales: where all outputs are equal, any scale does."""
+    return np.where((reach > 0) & np.isfinite(reach), reach, 1.0)
 
 
 def fit_pairs(engine: Engine, forest: Forest, roots: Roots, samples: Samples, wanted: NDArray[np.bool_]) -> Scaling:
     """Two-pass linear scaling in float64 of the wanted pairs of distinct programs and samples; the others are NaN."""
-    moments = engine.moments(forest, roots, samples)
-    scale = np.where(moments.reach > 0, moments.reach, 1.0)
-    shift = np.where(wanted, moments.centre.shift, np.nan)
-    rough = engine.moments(forest, roots, samples, Centre(shift, scale))
-    exact = engine.moments(forest, roots, samples, Centre(sample_means(rough, samples), scale))
-    slope, intercept = fit_linear_scaling(exact, samples, engine.dtype).scaling
+    moments = engine.moments(forest, roots, samples, expect_more=True)
+    exact = _look_again(engine, forest, roots, samples, moments, np.arange(roots.size), wanted)
+    slope, intercept = fit_linear_scaling(exact._replace(reach=moments.reach), samples, engine.dtype).scaling
     return Scaling(np.where(wanted, slope, np.nan), np.where(wanted, intercept, np.nan))
 
 
@@ -86,7 +100,8 @@ def _count_mistakes(engine: Engine, forest: Forest, roots: Roots, samples: Sampl
 
 def _refine(engine: Engine, forest: Forest, roots: Roots, samples: Samples, fit: Fit) -> NDArray[np.float64]:
     """Squared errors, from residuals for programs that fit almost perfectly."""
-    variance = samples.target.scale**2 * samples.target.variance
+    with np.errstate(over="ignore"):
+        variance = np.float64(samples.target.scale) ** 2 * samples.target.variance
     is_near = (fit.error < NEARLY_PERFECT[engine.dtype.name] * variance).any(axis=1)
     rows = np.flatnonzero(is_near & np.isfinite(fit.scaling.slope).all(axis=1))
     if rows.size == 0:

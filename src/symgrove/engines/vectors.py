@@ -65,8 +65,9 @@ class VectorStore:
 
     def keep(self, nodes: NDArray[np.int64], addresses: NDArray[np.int64]) -> None:
         """Note that these nodes' vectors have been computed at these addresses."""
-        self.cache.address[nodes] = addresses
+        # In this order: an interrupt in between loses a few vectors, and gives none to two nodes.
         del self._free[len(self._free) - nodes.size :]
+        self.cache.address[nodes] = addresses
 
     def computed(self, nodes: NDArray[np.int64]) -> None:
         """Note that these nodes were computed."""

@@ -34,8 +34,9 @@ class Workspace:
         return n_values * itemsize
 
     def fits(self, n_roots: int, n_scratch_rows: int) -> bool:
-        """Whether the workspace is large enough for such a plan."""
-        return self._values.shape[0] >= n_roots and self.scratch.shape[0] >= n_scratch_rows
+        """Whether the workspace is large enough for such a plan, and not so large that the budget would suffer."""
+        is_enough = self._values.shape[0] >= n_roots and self.scratch.shape[0] >= n_scratch_rows
+        return is_enough and self._values.shape[0] <= 1.25 * n_roots and self.scratch.shape[0] <= n_scratch_rows + 64
 
     @property
     def values(self) -> NDArray[np.floating]:

@@ -14,59 +14,63 @@ CONSTANT_ULPS = 16.0
 
 
 @kernel
-def find_doubtful(first, second, total, reach, tolerance, out):
-    """Whether a program's sums overflowed, or its variance is below `tolerance` of the second moment on a sample."""
+def find_doubtful(first, second, total, reach, is_far, tolerance, smallest, out):
+    """Whether a program's sums cancelled, overflowed or underflowed on some sample.
+
+    Cancelled: a variance below `tolerance` of the second moment, or a sample whose target `is_far` from the centre.
+    """
     n_programs, n_samples = first.shape
     for p in range(n_programs):
         has_digits = True
         for j in range(n_samples):
             mean = first[p, j] / total[j]
             raw = second[p, j] / total[j]
-            # Written so that NaN and inf fail.
-            has_digits = has_digits and raw - mean * mean >= tolerance * raw and raw < np.inf
+            # Written so that NaN fails.
+            is_good = raw - mean * mean >= tolerance * raw and smallest < raw < np.inf
+            has_digits = has_digits and is_good and not is_far[j]
         out[p] = 0 < reach[p] < np.inf and not has_digits
 
 
 @kernel
-def fit_lines(moments, total, target, ulp, slope, intercept, out):
+def fit_lines(moments, total, target_mean, target_variance, target_centre, target_scale, ulp, slope, intercept, out):
     """Least-squares slope and intercept, and the mean squared error that they leave, `out` last."""
     n_programs, n_samples = moments.first.shape
-    n_shifts = moments.centre.shift.shape[1]
+    n_centres = moments.centre.shift.shape[1]
     for p in range(n_programs):
-        scale = moments.centre.scale[p]
         is_finite = moments.reach[p] < np.inf
         for j in range(n_samples):
+            scale = moments.centre.scale[p, j % n_centres]
             mean = moments.first[p, j] / total[j]
             variance = max(moments.second[p, j] / total[j] - mean * mean, 0.0)
-            covariance = moments.cross[p, j] / total[j] - mean * target.mean[j]
-            output_mean = moments.centre.shift[p, j % n_shifts] + scale * mean
-            target_mean = target.centre + target.scale * target.mean[j]
+            covariance = moments.cross[p, j] / total[j] - mean * target_mean[j]
+            output_mean = moments.centre.shift[p, j % n_centres] + scale * mean
+            y_mean = target_centre + target_scale * target_mean[j]
             threshold = CONSTANT_ULPS * ulp * output_mean / scale
             slope_z = 0.0
             slope[p, j] = 0.0
-            intercept[p, j] = target_mean
+            intercept[p, j] = y_mean
             if variance > threshold * threshold:
                 slope_z = covariance / variance
-                slope[p, j] = slope_z * (target.scale / scale)
-                intercept[p, j] = target_mean - slope[p, j] * output_mean
-            left = max(target.variance[j] - slope_z * covariance, 0.0)
-            out[p, j] = target.scale * target.scale * left if is_finite else np.nan
+                slope[p, j] = slope_z * (target_scale / scale)
+                intercept[p, j] = y_mean - slope[p, j] * output_mean
+            left = max(target_variance[j] - slope_z * covariance, 0.0)
+            out[p, j] = target_scale * target_scale * left if is_finite else np.nan
 
 
 @kernel
-def compare_unscaled(moments, total, target, out):
+def compare_unscaled(moments, total, target_mean, target_variance, target_centre, target_scale, out):
     """Mean squared error of outputs as they are; in units of the target, so that only the error itself may overflow."""
     n_programs, n_samples = moments.first.shape
-    n_shifts = moments.centre.shift.shape[1]
+    n_centres = moments.centre.shift.shape[1]
     for p in range(n_programs):
-        scale = moments.centre.scale[p] / target.scale
         is_finite = moments.reach[p] < np.inf
         for j in range(n_samples):
+            scale = moments.centre.scale[p, j % n_centres] / target_scale
             mean = moments.first[p, j] / total[j]
             variance = max(moments.second[p, j] / total[j] - mean * mean, 0.0)
-            covariance = moments.cross[p, j] / total[j] - mean * target.mean[j]
-            shift = (moments.centre.shift[p, j % n_shifts] - target.centre) / target.scale
-            bias = shift + scale * mean - target.mean[j]
-            spread = scale * scale * variance + target.variance[j] - 2.0 * scale * covariance
-            error = target.scale * target.scale * (bias * bias + max(spread, 0.0))
+            covariance = moments.cross[p, j] / total[j] - mean * target_mean[j]
+            shift = (moments.centre.shift[p, j % n_centres] - target_centre) / target_scale
+            bias = shift + scale * mean - target_mean[j]
+            spread = scale * scale * variance + target_variance[j] - 2.0 * scale * covariance
+            error = target_scale * target_scale * (bias * bias + max(spread, 0.0))
             out[p, j] = error if is_finite else np.nan

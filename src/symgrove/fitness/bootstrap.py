@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from symgrove._checks import check_whole, numeric_vector
 from symgrove.rng import stream
 
 
@@ -21,8 +22,9 @@ def bootstrap_counts(n_rows: int, n_samples: int, seed: int) -> NDArray[np.int32
     counts : int32 array of shape (n_samples, n_rows)
         Each row is multinomial with equal probabilities and sums to `n_rows`.
     """
-    if n_rows < 1 or n_samples < 1:
-        raise ValueError(f"n_rows and n_samples must be at least 1, got {n_rows} and {n_samples}.")
+    check_whole("n_rows", n_rows, 1)
+    check_whole("n_samples", n_samples, 1)
+    check_whole("seed", seed, 0)
     counts = np.empty((n_samples, n_rows), dtype=np.int32)
     for j in range(n_samples):
         drawn = stream(seed, "bootstrap", j).integers(n_rows, size=n_rows)
@@ -50,7 +52,7 @@ def check_counts(counts: ArrayLike, n_rows: int) -> NDArray[np.generic]:
 
 def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Sample weights as a finite, non-negative vector with one entry a row, or a clear error."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = numeric_vector("sample_weight", sample_weight)
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must have shape ({n_rows},), got {weight.shape}.")
     is_bad = ~(np.isfinite(weight) & (weight >= 0))

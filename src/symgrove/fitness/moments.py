@@ -10,7 +10,7 @@ each sample's own mean, in float64.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from symgrove.fitness import _closed_form
 
 Matrix = NDArray[np.float64]
+
+# Below the first share of the second moment, a variance from raw sums has lost too many digits; below the second
+# number, squares may have underflowed.
+_DIGITS = {"float64": (1e-3, 1e-280), "float32": (5e-2, 1e-30)}
 
 
 class Target(NamedTuple):
@@ -48,7 +52,7 @@ class Samples(NamedTuple):
 
 
 class Centre(NamedTuple):
-    """What outputs are shifted and scaled by: shift (n_programs, 1 or n_samples), scale (n_programs,), contiguous."""
+    """What outputs are shifted and scaled by; both (n_programs, 1) or (n_programs, n_samples), contiguous."""
 
     shift: Matrix
     scale: Matrix
@@ -57,7 +61,8 @@ class Centre(NamedTuple):
 class Moments(NamedTuple):
     """Sums over rows for every program and sample, each contiguous of shape (n_programs, n_samples).
 
-    `reach` (n_programs,) is the largest |o - shift|; it is not finite exactly if some output is not.
+    `reach` is the largest |o - shift|: over all rows, (n_programs,), or about given centres over the rows of each
+    sample, (n_programs, n_samples). It is not finite if some output is not, or if the difference overflows.
     """
 
     centre: Centre
@@ -67,27 +72,33 @@ class Moments(NamedTuple):
     second: Matrix
 
 
-def is_doubtful(moments: Moments, samples: Samples, tolerance: float) -> NDArray[np.bool_]:
-    """Which programs lost too many digits: overflow, or a variance below `tolerance` of the second moment.
+def is_doubtful(moments: Moments, samples: Samples, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
+    """Which programs lost too many digits: sums overflowed, underflowed or cancelled, or the target's did.
 
     Programs with outputs that are not finite are beyond repair, and programs whose outputs are all equal need none.
     """
+    tolerance, smallest = _DIGITS[dtype.name]
+    is_far = samples.target.mean**2 * tolerance > samples.target.variance
     out = np.empty(moments.reach.size, dtype=np.bool_)
-    _closed_form.find_doubtful(moments.first, moments.second, samples.total, moments.reach, tolerance, out)
+    _closed_form.find_doubtful(
+        moments.first, moments.second, samples.total, moments.reach, is_far, tolerance, smallest, out
+    )
     return out
 
 
 def sample_means(moments: Moments, samples: Samples) -> Matrix:
     """Mean output of every program on every sample, in the units of the outputs."""
-    return moments.centre.shift + moments.centre.scale[:, None] * (moments.first / samples.total)
+    return moments.centre.shift + moments.centre.scale * (moments.first / samples.total)
 
 
 def replace_rows(moments: Moments, rows: NDArray[np.intp], other: Moments) -> Moments:
     """Moments with some programs' sums taken from `other`, whose centres are per sample."""
-    shift = np.array(np.broadcast_to(moments.centre.shift, moments.first.shape))
-    merged = [shift, *(np.array(m) for m in (moments.centre.scale, moments.first, moments.cross, moments.second))]
-    replacements = (other.centre.shift, other.centre.scale, other.first, other.cross, other.second)
-    for array, replacement in zip(merged, replacements, strict=True):
+    shape = moments.first.shape
+    merged = [
+        np.array(np.broadcast_to(array, shape))
+        for array in (*moments.centre, moments.first, moments.cross, moments.second)
+    ]
+    for array, replacement in zip(merged, (*other.centre, other.first, other.cross, other.second), strict=True):
         array[rows] = replacement
     shift, scale, first, cross, second = merged
     return Moments(Centre(shift, scale), moments.reach, first, cross, second)

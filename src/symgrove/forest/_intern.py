@@ -7,20 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._jit import kernel, subroutine
+from symgrove._jit import float_to_bits, kernel, subroutine
 
 EMPTY = -1
 LARGEST = 2**31 - 1  # sizes of trees saturate here; a shared graph can stand for astronomically large trees
 
 
 class Columns(NamedTuple):
-    """The forest as kernels see it; `bits` is `value` viewed as integers, `n_nodes` holds one number."""
+    """The forest as kernels see it; `n_nodes` holds one number."""
 
     code: NDArray[np.int32]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     value: NDArray[np.float64]
-    bits: NDArray[np.int64]
     size: NDArray[np.int32]
     height: NDArray[np.int32]
     table: NDArray[np.int32]
@@ -49,8 +48,9 @@ def hash_node(code, left, right, bits, mask):
 
 
 @subroutine
-def intern(columns, code, left, right, value, bits):
+def intern(columns, code, left, right, value):
     """Id of the node with these contents, appended if it is new. The caller has reserved room."""
+    bits = float_to_bits(value)
     mask = columns.table.size - 1
     slot = hash_node(code, left, right, bits, mask)
     while columns.table[slot] != EMPTY:
@@ -59,7 +59,7 @@ def intern(columns, code, left, right, value, bits):
             columns.code[node] == code
             and columns.left[node] == left
             and columns.right[node] == right
-            and columns.bits[node] == bits
+            and float_to_bits(columns.value[node]) == bits
         ):
             return np.int64(node)
         slot = (slot + 1) & mask
@@ -86,26 +86,24 @@ def intern(columns, code, left, right, value, bits):
 @kernel
 def intern_one(columns, code, left, right, value):
     """`intern` for callers in Python."""
-    bits = np.array([value]).view(np.int64)[0]
-    return intern(columns, code, left, right, value, bits)
+    return intern(columns, code, left, right, value)
 
 
 @subroutine
-def intern_tokens(columns, tokens, n_tokens, arity, value_bits, stack):
+def intern_tokens(columns, tokens, n_tokens, arity, stack):
     """Root id of the program in the first `n_tokens` tokens, read from the right; `stack` is scratch."""
     top = 0
     for k in range(n_tokens - 1, -1, -1):
         code = tokens.code[k]
         if arity[code] == 0:
-            bits = value_bits[k] if code == 1 else np.int64(0)
             value = tokens.value[k] if code == 1 else 0.0
             left = tokens.feature[k] if code == 0 else -1
-            stack[top] = intern(columns, code, left, -1, value, bits)
+            stack[top] = intern(columns, code, left, -1, value)
             top += 1
         elif arity[code] == 1:
-            stack[top - 1] = intern(columns, code, stack[top - 1], -1, 0.0, np.int64(0))
+            stack[top - 1] = intern(columns, code, stack[top - 1], -1, 0.0)
         else:
-            stack[top - 2] = intern(columns, code, stack[top - 1], stack[top - 2], 0.0, np.int64(0))
+            stack[top - 2] = intern(columns, code, stack[top - 1], stack[top - 2], 0.0)
             top -= 1
     return stack[0]
 
@@ -116,7 +114,9 @@ def rebuild_table(columns):
     columns.table[:] = EMPTY
     mask = columns.table.size - 1
     for node in range(columns.n_nodes[0]):
-        slot = hash_node(columns.code[node], columns.left[node], columns.right[node], columns.bits[node], mask)
+        slot = hash_node(
+            columns.code[node], columns.left[node], columns.right[node], float_to_bits(columns.value[node]), mask
+        )
         while columns.table[slot] != EMPTY:
             slot = (slot + 1) & mask
         columns.table[slot] = node

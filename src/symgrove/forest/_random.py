@@ -12,11 +12,11 @@ from symgrove.forest._intern import intern_tokens
 
 
 class Vocabulary(NamedTuple):
-    """What random programs are made of; `constant_span` is (low, high, decimals), empty without constants."""
+    """What random programs are made of; `n_features` is one number, `constant_span` low, high, decimals or nothing."""
 
     functions: NDArray[np.int32]
     arity: NDArray[np.int64]
-    n_features: int
+    n_features: NDArray[np.int64]
     constant_span: NDArray[np.float64]
 
 
@@ -34,7 +34,6 @@ class Buffers(NamedTuple):
     code: NDArray[np.int32]
     feature: NDArray[np.int32]
     value: NDArray[np.float64]
-    bits: NDArray[np.int64]
     stack: NDArray[np.int64]
 
 
@@ -60,7 +59,8 @@ def draw_program(rng, vocabulary, shape, buffers):
     reference implementation.
     """
     n_functions = vocabulary.functions.size
-    n_terminals = vocabulary.n_features + (1 if vocabulary.constant_span.size else 0)
+    n_features = vocabulary.n_features[0]
+    n_terminals = n_features + (1 if vocabulary.constant_span.size else 0)
     buffers.stack[0] = 0  # depths of the places still to be filled
     top = 1
     length = 0
@@ -81,7 +81,7 @@ def draw_program(rng, vocabulary, shape, buffers):
             for _ in range(vocabulary.arity[code]):
                 buffers.stack[top] = depth + 1
                 top += 1
-        elif choice == vocabulary.n_features:
+        elif choice == n_features:
             buffers.code[length] = 1
             buffers.value[length] = draw_constant(rng, vocabulary.constant_span)
         else:
@@ -108,7 +108,7 @@ def draw_ramped(columns, rng, vocabulary, span, n_full, buffers, state, out):
         n_half = n_full if is_full else out.size - n_full
         height = span[0] + position * n_heights // n_half
         n_tokens = draw_program(rng, vocabulary, Shape(height, span[2], is_full), buffers)
-        root = intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.bits, buffers.stack)
+        root = intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.stack)
         is_known = False
         if state[1] < 10 * out.size:
             for i in range(accepted):
@@ -124,4 +124,4 @@ def draw_ramped(columns, rng, vocabulary, span, n_full, buffers, state, out):
 def draw_one(columns, rng, vocabulary, shape, buffers):
     """Root id of one random program; the caller has reserved room for the largest."""
     n_tokens = draw_program(rng, vocabulary, shape, buffers)
-    return intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.bits, buffers.stack)
+    return intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.stack)

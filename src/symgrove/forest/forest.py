@@ -17,12 +17,13 @@ until `collect` drops those that nothing refers to. Equal programs have equal ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from symgrove._checks import check_whole
 from symgrove.forest import _intern
 from symgrove.forest._intern import Columns, Tokens
 from symgrove.forest.primitives import CONSTANT, FEATURE, Primitive, PrimitiveSet
@@ -42,8 +43,9 @@ class Forest:
     """
 
     def __init__(self, n_features: int, primitives: PrimitiveSet | None = None) -> None:
-        if n_features < 1:
-            raise ValueError(f"n_features must be at least 1, got {n_features}.")
+        check_whole("n_features", n_features, 1)
+        if primitives is not None and not isinstance(primitives, PrimitiveSet):
+            raise TypeError(f"primitives must be a PrimitiveSet, got {primitives!r}.")
         self.n_features = int(n_features)
         self.primitives = primitives if primitives is not None else PrimitiveSet()
         self.arity = self.primitives.arity_by_code()
@@ -60,7 +62,8 @@ class Forest:
 
     def feature(self, index: int) -> int:
         """Id of the feature with this index."""
-        if not 0 <= index < self.n_features:
+        check_whole("index", index, 0)
+        if index >= self.n_features:
             raise ValueError(f"feature {index} does not exist; features are 0 to {self.n_features - 1}.")
         return self._intern(FEATURE, index, -1, 0.0)
 
@@ -75,15 +78,13 @@ class Forest:
         row = self.primitives[function if isinstance(function, str) else function.name]
         if len(children) != row.arity:
             raise ValueError(f"{row.name!r} takes {row.arity} operands, got {len(children)}.")
-        for child in children:
-            if not 0 <= child < len(self):
-                raise ValueError(f"node {child} does not exist; nodes are 0 to {len(self) - 1}.")
+        self.check_ids(children)
         return self._intern(row.code, children[0], children[1] if row.arity == 2 else -1, 0.0)
 
     def copy_from(self, other: Forest, roots: ArrayLike) -> Ids:
         """Intern programs of another forest with the same primitives; returns their roots here."""
         new_of: dict[int, int] = {}
-        wanted = as_roots(roots)
+        wanted = as_roots(other, roots)
         for node in other.reachable(wanted):
             code, left, value = (
                 int(other.columns.code[node]),
@@ -162,11 +163,23 @@ class Forest:
 
     def size(self, roots: ArrayLike) -> NDArray[np.int32]:
         """Number of nodes of each program, counted as a tree."""
-        return self.columns.size[np.asarray(roots, dtype=np.int64)]
+        return self.columns.size[self.check_ids(roots)]
 
     def height(self, roots: ArrayLike) -> NDArray[np.int32]:
         """Height of each program in edges; a lone leaf has height 0."""
-        return self.columns.height[np.asarray(roots, dtype=np.int64)]
+        return self.columns.height[self.check_ids(roots)]
+
+    def check_ids(self, ids: ArrayLike) -> Ids:
+        """Ids as an int64 array of the same shape, or a clear error if one is not a node."""
+        array = np.asarray(ids)
+        if array.size == 0:
+            return array.astype(np.int64)
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"node ids must be whole numbers, got {ids!s:.100}.")
+        if array.min() < 0 or array.max() >= len(self):
+            bad = int(array.min() if array.min() < 0 else array.max())
+            raise ValueError(f"node {bad} does not exist; nodes are 0 to {len(self) - 1}.")
+        return array.astype(np.int64)
 
     def children(self, node: int) -> tuple[int, ...]:
         """Ids of the operands of a node."""
@@ -216,9 +229,7 @@ class Forest:
         ids : int64 array, one entry for each old node
             Its new id, or -1 if it was dropped. ``ids[roots]`` are the roots' new ids.
         """
-        roots = np.unique(np.asarray(roots, dtype=np.int64))
-        if roots.size and not (roots[0] >= 0 and roots[-1] < len(self)):
-            raise ValueError(f"roots must be node ids from 0 to {len(self) - 1}.")
+        roots = np.unique(self.check_ids(roots))
         ids = np.empty(len(self), dtype=np.int64)
         _intern.collect(self.columns, roots, ids)
         _intern.rebuild_table(self.columns)
@@ -246,9 +257,9 @@ def _new_columns(capacity: int) -> Columns:
     integers = [np.zeros(capacity, dtype=np.int32) for _ in range(5)]
     table = np.full(1 << (2 * capacity - 1).bit_length(), _intern.EMPTY, dtype=np.int32)
     code, left, right, size, height = integers
-    return Columns(code, left, right, value, value.view(np.int64), size, height, table, np.zeros(1, dtype=np.int64))
+    return Columns(code, left, right, value, size, height, table, np.zeros(1, dtype=np.int64))
 
 
-def as_roots(roots: Sequence[int] | ArrayLike) -> Ids:
-    """Root ids as a contiguous int64 vector."""
-    return np.ascontiguousarray(np.atleast_1d(roots), dtype=np.int64)
+def as_roots(forest: Forest, roots: ArrayLike) -> Ids:
+    """Root ids of a forest as a contiguous int64 vector, or a clear error."""
+    return np.ascontiguousarray(np.atleast_1d(forest.check_ids(roots)))

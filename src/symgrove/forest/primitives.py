@@ -10,12 +10,14 @@ A `PrimitiveSet` is a choice of rows, plus primitives that users write as plain 
 from __future__ import annotations
 
 import difflib
+import dis
 import inspect
 import keyword
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +35,10 @@ Meaning = Callable[[Array, Array, float], Array]
 
 
 class Text(NamedTuple):
-    """How a primitive is written: templates with {0}, {1} for operands and {eps} for epsilon."""
+    """How a primitive is written: templates with {0}, {1} for operands and {eps} for epsilon.
+
+    In infix text and LaTeX, whoever prints puts brackets around operands of lower precedence.
+    """
 
     infix: str
     latex: str
@@ -192,9 +197,15 @@ def primitive(
     latex, c : str, optional
         Templates with ``{0}`` and ``{1}``; calls of the name by default.
     """
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"a primitive is made of a plain Python function (def or lambda), got {function!r}.")
     name = function.__name__ if name is None else name
     _check_name(name)
     arity = _count_arguments(function, name)
+    if any(instruction.opname.startswith("RAISE") for instruction in dis.get_instructions(function)):
+        raise ValueError(
+            f"primitive {name!r} raises, which compiled code cannot. Return a number instead, such as nan."
+        )
     if len(derivative) not in (0, arity):
         raise ValueError(f"primitive {name!r} takes {arity} arguments but has {len(derivative)} derivatives.")
     slots = ", ".join(f"{{{i}}}" for i in range(arity))
@@ -215,12 +226,14 @@ def _apply_elementwise(function: Callable[..., float], arity: int, a: Array, b: 
 
 
 def _check_name(name: str) -> None:
-    if not name.isidentifier() or keyword.iskeyword(name):
+    if not (name.isidentifier() and re.fullmatch(r"[^\W\d]\w*", name)) or keyword.iskeyword(name):
         raise ValueError(
             f"primitive name {name!r} is not a plain name; pass name='...' (letters, digits, underscores)."
         )
     if name in BUILTIN:
         raise ValueError(f"primitive name {name!r} is taken by a built-in primitive; pass another name='...'.")
+    if name in ("feature", "constant"):
+        raise ValueError(f"primitive name {name!r} is reserved; pass another name='...'.")
     if re.fullmatch(r"x\d+", name):
         raise ValueError(f"primitive name {name!r} reads like a feature; pass another name='...'.")
 
@@ -296,6 +309,13 @@ class PrimitiveSet:
                 f"unknown primitive {name!r}.{hint} Accepted: {', '.join(sorted(self.by_name))}."
             ) from None
 
+    def is_same(self, other: PrimitiveSet) -> bool:
+        """Whether programs mean the same under both: the same primitives by code, and the same epsilon."""
+        ours, theirs = (
+            {code: (row.name, row.function) for code, row in each.by_code.items()} for each in (self, other)
+        )
+        return self is other or (ours == theirs and self.epsilon == other.epsilon)
+
     def __contains__(self, name: object) -> bool:
         return name in self.by_name
 
@@ -317,6 +337,7 @@ def _resolve_epsilon(epsilon: float | Mapping[str, float]) -> dict[str, float]:
     for name, value in by_name.items():
         if name not in protected:
             raise ValueError(f"epsilon names {name!r}; only {' and '.join(map(repr, protected))} have one.")
-        if not (isinstance(value, (int, float, np.floating, np.integer)) and np.isfinite(value) and value >= 0):
+        is_number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+        if not (is_number and np.isfinite(value) and value >= 0):
             raise ValueError(f"epsilon of {name!r} must be a finite number of at least 0, got {value!r}.")
     return {name: float(by_name.get(name, PROTECTION_EPSILON)) for name in protected}

@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._checks import check_generator, check_pair, check_whole
 from symgrove.forest import _random
 from symgrove.forest._random import Buffers, Shape, Vocabulary
 from symgrove.forest.forest import Forest
 
 CONSTANT_DECIMALS = 3  # as the reference implementation rounds
+LARGEST_CONSTANT = 1e300  # times ten to the decimals must be finite
 LARGEST_PROGRAM = 2**20
 
 
@@ -39,17 +41,17 @@ class RandomPrograms:
         self.max_height = max_height
         span = np.zeros(0)
         if constant_range is not None:
+            check_pair("constant_range", constant_range)
             low, high = constant_range
-            if not (np.isfinite(low) and np.isfinite(high) and low <= high):
-                raise ValueError(f"constant_range must be two finite numbers, low <= high, got {constant_range!r}.")
+            if max(abs(low), abs(high)) > LARGEST_CONSTANT:
+                raise ValueError(f"constant_range must lie within ±{LARGEST_CONSTANT:g}, got {constant_range!r}.")
             span = np.array([low, high, CONSTANT_DECIMALS], dtype=np.float64)
         functions = np.array([p.code for p in forest.primitives.functions], dtype=np.int32)
-        self.vocabulary = Vocabulary(functions, forest.arity, forest.n_features, span)
+        self.vocabulary = Vocabulary(functions, forest.arity, np.array([forest.n_features]), span)
         self.buffers = _new_buffers(self._largest_size(max_height))
 
     def _largest_size(self, height: int) -> int:
-        if height < 0:
-            raise ValueError(f"heights must be at least 0, got {height}.")
+        check_whole("max_height", height, 0)
         is_binary = self.forest.arity[self.vocabulary.functions].max() == 2
         largest = 2 ** (height + 1) - 1 if is_binary else height + 1
         if largest > LARGEST_PROGRAM:
@@ -57,6 +59,7 @@ class RandomPrograms:
         return largest
 
     def _check_height(self, height: int) -> None:
+        check_whole("height", height, 0)
         if not 0 <= height <= self.max_height:
             raise ValueError(f"height must be from 0 to max_height={self.max_height}, got {height}.")
 
@@ -70,6 +73,8 @@ class RandomPrograms:
 
     def _draw(self, shape: Shape, rng: np.random.Generator) -> int:
         self._check_height(shape.height)
+        check_whole("min_height", shape.minimum, 0)
+        check_generator(rng)
         self.forest.reserve(self.buffers.code.size)
         return int(_random.draw_one(self.forest.columns, rng, self.vocabulary, shape, self.buffers))
 
@@ -82,8 +87,9 @@ class RandomPrograms:
             raise ValueError(f"heights must be (lowest, highest), got {heights!r}.")
         self._check_height(low)
         self._check_height(high)
-        if n_programs < 1:
-            raise ValueError(f"n_programs must be at least 1, got {n_programs}.")
+        check_whole("n_programs", n_programs, 1)
+        check_whole("min_height", min_height, 0)
+        check_generator(rng)
         roots = np.empty(n_programs, dtype=np.int64)
         state = np.zeros(2, dtype=np.int64)
         span = np.array([low, high, min_height], dtype=np.int64)
@@ -96,6 +102,5 @@ class RandomPrograms:
 
 
 def _new_buffers(n_tokens: int) -> Buffers:
-    value = np.zeros(n_tokens, dtype=np.float64)
-    integers = (np.zeros(n_tokens, dtype=np.int32), np.zeros(n_tokens, dtype=np.int32))
-    return Buffers(*integers, value, value.view(np.int64), np.zeros(n_tokens + 2, dtype=np.int64))
+    code, feature = np.zeros((2, n_tokens), dtype=np.int32)
+    return Buffers(code, feature, np.zeros(n_tokens), np.zeros(n_tokens + 2, dtype=np.int64))

@@ -16,6 +16,7 @@ from symgrove.forest.forest import Forest
 
 def simplify(forest: Forest, root: int) -> int:
     """Id of a program with the same real function and at most as many nodes, in the same forest."""
+    forest.check_ids(root)
     while True:
         simpler = _sweep(forest, root)
         if simpler == root:
@@ -76,7 +77,7 @@ def _operand(forest: Forest, node: int, name: str) -> int | None:
 def _add(f: Forest, a: int, b: int) -> int | None:
     if _value(f, b) == 0:
         return a
-    if _value(f, a) is not None:  # constants go right
+    if _value(f, a) is not None and _value(f, b) is None:  # constants go right
         return f.apply("add", b, a)
     if a == b:
         return f.apply("mul", a, f.constant(2.0))
@@ -87,10 +88,10 @@ def _add(f: Forest, a: int, b: int) -> int | None:
     if inner is not None:
         return f.apply("sub", b, inner)
     value = _value(f, b)
-    if value is not None and f.name(a) == "add":
-        left, right = f.children(a)
-        if _value(f, right) is not None:
-            return _with_constant(f, "add", left, _value(f, right), value, np.add)
+    if value is not None and f.name(a) in ("add", "sub"):
+        combined = _shifted(f, a, value)
+        if combined is not None:
+            return combined
     if value is not None and value < 0:
         return f.apply("sub", a, f.constant(-value))
     return None
@@ -111,11 +112,19 @@ def _sub(f: Forest, a: int, b: int) -> int | None:
         return a
     if value < 0:
         return f.apply("add", a, f.constant(-value))
-    if f.name(a) in ("add", "sub"):
-        left, right = f.children(a)
-        if _value(f, right) is not None:
-            sign = 1.0 if f.name(a) == "add" else -1.0
-            return _with_constant(f, "add", left, sign * float(_value(f, right) or 0.0), -value, np.add)
+    return _shifted(f, a, -value) if f.name(a) in ("add", "sub") else None
+
+
+def _shifted(f: Forest, a: int, value: float) -> int | None:
+    """A sum or difference with a constant in it, plus `value`."""
+    left, right = f.children(a)
+    first, second = _value(f, left), _value(f, right)
+    if second is not None:
+        sign = 1.0 if f.name(a) == "add" else -1.0
+        return _with_constant(f, "add", left, sign * second, value, np.add)
+    if first is not None and f.name(a) == "sub":
+        total = first + value
+        return f.apply("sub", f.constant(total), right) if np.isfinite(total) else None
     return None
 
 

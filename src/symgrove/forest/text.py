@@ -30,6 +30,8 @@ def feature_labels(n_features: int, names: Sequence[str] | None = None) -> list[
     """Checked names of all features; x0, x1, ... by default."""
     if names is None:
         return [f"x{i}" for i in range(n_features)]
+    if isinstance(names, (str, set, dict)):
+        raise TypeError(f"feature_names must be a sequence of names, got {names!s:.100}.")
     if len(names) != n_features:
         raise ValueError(f"{len(names)} feature names for {n_features} features.")
     labels = [str(name) for name in names]
@@ -51,6 +53,7 @@ def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = Non
         One for each feature; x0, x1, ... by default.
     """
     labels = feature_labels(forest.n_features, feature_names)
+    forest.check_ids(root)
     texts: list[tuple[str, int]] = []  # finished operands: text and precedence
     for node in reversed(list(forest.prefix(root))):
         operands = [texts.pop() for _ in forest.children(node)]
@@ -100,6 +103,8 @@ def parse(forest: Forest, text: str, feature_names: Sequence[str] | None = None)
     feature_names : sequence of str, optional
         As for `to_text`.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"a formula must be text, got {text!r}.")
     return _Parser(forest, text, feature_labels(forest.n_features, feature_names)).parse()
 
 

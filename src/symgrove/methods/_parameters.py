@@ -2,49 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
 
+from symgrove._checks import check_flag, check_number, check_pair, check_whole
 from symgrove.dataset import check_dtype
-
-
-def check_whole(name: str, value: Any, low: int, *, is_optional: bool = False) -> None:
-    """A whole number of at least `low`."""
-    if is_optional and value is None:
-        return
-    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-    if not is_whole or value < low:
-        also = " or None" if is_optional else ""
-        raise ValueError(f"{name} must be a whole number of at least {low}{also}, got {value!r}.")
-
-
-def check_number(name: str, value: Any, low: float, high: float, *, is_optional: bool = False) -> None:
-    """A number strictly between `low` and `high`."""
-    if is_optional and value is None:
-        return
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    if not (is_number and low < value < high):
-        also = " or None" if is_optional else ""
-        raise ValueError(f"{name} must be a number above {low:g} and below {high:g}{also}, got {value!r}.")
-
-
-def check_flag(name: str, value: Any) -> None:
-    """True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-
-
-def check_pair(name: str, value: Any) -> None:
-    """Two numbers, low and high."""
-    try:
-        low, high = value
-        is_ordered = low <= high
-    except (TypeError, ValueError):
-        is_ordered = False
-    if not is_ordered:
-        raise ValueError(f"{name} must be a pair (low, high), got {value!r}.")
 
 
 def check_evolution_parameters(estimator: Any) -> None:

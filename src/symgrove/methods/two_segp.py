@@ -110,7 +110,7 @@ class TwoSEGP:
     def settle(self, state: TwoSEGPState) -> TwoSEGPState:
         """Forget what neither population nor elites refer to."""
         ids = state.forest.collect(np.concatenate([state.population, state.elites.root]))
-        self.engine.collected(ids)
+        self.engine.collected(state.forest, ids)
         elites = state.elites._replace(root=ids[state.elites.root])
         return replace(state, n_nodes=len(state.forest), population=ids[state.population], elites=elites)
 
@@ -118,7 +118,7 @@ class TwoSEGP:
         return score(self.engine, self.source.forest, roots, self.samples, self.loss)
 
     def rollback(self, state: TwoSEGPState) -> None:
-        self.engine.collected(state.forest.truncate(state.n_nodes))
+        self.engine.collected(state.forest, state.forest.truncate(state.n_nodes))
 
     def watch(self, check: Callable[[], None] | None) -> None:
         self.engine.between_panels = check

@@ -90,9 +90,9 @@ def replace_node(columns, depth, branch, walk):
         left = columns.left[node]
         right = columns.right[node]
         if walk.path_side[level] == 0:
-            branch = intern(columns, columns.code[node], branch, right, 0.0, np.int64(0))
+            branch = intern(columns, columns.code[node], branch, right, 0.0)
         else:
-            branch = intern(columns, columns.code[node], left, branch, 0.0, np.int64(0))
+            branch = intern(columns, columns.code[node], left, branch, 0.0)
     return branch
 
 
@@ -123,7 +123,7 @@ def vary(columns, rng, parents, rates, vocabulary, buffers, walk, start, out):
             n_tokens = draw_program(rng, vocabulary, shape, buffers)
             size = columns.size[base] - columns.size[walk.path[depth]] + n_tokens
             if n_tokens > 0 and size <= rates.max_size:
-                branch = intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.bits, buffers.stack)
+                branch = intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.stack)
                 out[i] = replace_node(columns, depth, branch, walk)
     return parents.size
 

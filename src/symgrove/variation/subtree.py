@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._checks import check_generator, check_whole
 from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.variation import _subtree
@@ -44,15 +45,18 @@ class SubtreeVariation:
                 "p_crossover and p_mutation must be probabilities that sum to at most 1, "
                 f"got {p_crossover} and {p_mutation}."
             )
-        if max_size < 1:
-            raise ValueError(f"max_size must be at least 1, got {max_size}.")
+        check_whole("max_size", max_size, 1)
+        check_whole("min_height", min_height, 0)
         self.source = source
         self.rates = Rates(float(p_crossover), float(p_mutation), int(max_size), source.max_height, int(min_height))
 
     def __call__(self, parents: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Roots of the offspring, one for each parent in order; a copy has its parent's root."""
         forest = self.source.forest
-        parents = as_roots(parents)
+        check_generator(rng)
+        parents = as_roots(forest, parents)
+        if parents.size == 0:
+            raise ValueError("parents is empty; variation needs at least one program.")
         walk = _new_walk(forest, parents)
         offspring = np.empty_like(parents)
         start = 0
@@ -81,7 +85,7 @@ def choose_nodes(forest: Forest, root: int, n_draws: int, rng: np.random.Generat
         Depth, node id, and position from the left among the nodes of that depth.
     """
     rows = np.empty((n_draws, 3), dtype=np.int64)
-    _subtree.choose_nodes(forest.columns, rng, int(root), _new_walk(forest, as_roots([root])), rows)
+    _subtree.choose_nodes(forest.columns, rng, int(root), _new_walk(forest, as_roots(forest, [root])), rows)
     return rows
 
 

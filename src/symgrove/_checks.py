@@ -1,0 +1,65 @@
+"""Checks at the door: what was given, what is accepted."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def check_whole(name: str, value: Any, low: int, *, is_optional: bool = False) -> None:
+    """A whole number of at least `low`."""
+    if is_optional and value is None:
+        return
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    if not is_whole or value < low:
+        also = " or None" if is_optional else ""
+        raise ValueError(f"{name} must be a whole number of at least {low}{also}, got {value!r}.")
+
+
+def check_number(name: str, value: Any, low: float, high: float, *, is_optional: bool = False) -> None:
+    """A number strictly between `low` and `high`."""
+    if is_optional and value is None:
+        return
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if not (is_number and low < value < high):
+        also = " or None" if is_optional else ""
+        raise ValueError(f"{name} must be a number above {low:g} and below {high:g}{also}, got {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_pair(name: str, value: Any) -> None:
+    """Two finite numbers, low and high."""
+    try:
+        low, high = value
+        is_ordered = bool(low <= high) and bool(np.isfinite(low) and np.isfinite(high))
+    except (TypeError, ValueError):
+        is_ordered = False
+    if not is_ordered:
+        raise ValueError(f"{name} must be a pair of finite numbers (low, high), got {value!r}.")
+
+
+def check_generator(rng: Any) -> None:
+    """A NumPy random generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(0), got {rng!r}.")
+
+
+def numeric_vector(name: str, values: Any) -> NDArray[np.float64]:
+    """A vector of real numbers as float64; text, dates and complex numbers are refused."""
+    array = np.asarray(values)
+    if array.dtype == object:  # numbers in an object array are numbers all the same
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must hold numbers, got {values!r:.100}.") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+    return array.astype(np.float64)
