@@ -36,7 +36,7 @@ check: $(VENV)/.ready  ## format, lint, types, import layers, file and function 
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/architecture
 
 format: $(VENV)/.ready  ## format the code and mend what the linter can mend

@@ -74,25 +74,23 @@ def _enable_cache(compiled: Any) -> bool:
     return True
 
 
-def _compile_lazily(function: Callable[..., Any]) -> Any:
-    """Numba dispatcher for a function, cached on disk if possible."""
-    compiled = numba.njit(nogil=True, error_model="numpy")(function)
-    _enable_cache(compiled)
-    return compiled
-
-
 class Kernel:
     """A compiled function that Python may call; the first call compiles it or loads it from the cache."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.compiled = _compile_lazily(function)
+        self._function = function
+        self._compiled: Any = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
 
     def __call__(self, *arguments: Any) -> Any:
-        if not _announcer.is_registered:
+        if self._compiled is None:
+            # Not when it is decorated: looking for a cache folder takes time, and imports should be quick.
             _announcer.register()
-        return self.compiled(*arguments)
+            compiled = numba.njit(nogil=True, error_model="numpy")(self._function)
+            _enable_cache(compiled)
+            self._compiled = compiled
+        return self._compiled(*arguments)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
@@ -105,8 +103,8 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def subroutine(function: Callable[..., Any]) -> Any:
-    """Decorate a function that only other compiled functions call."""
-    return _compile_lazily(function)
+    """Decorate a function that only other compiled functions call; the cache holds it as a part of those."""
+    return numba.njit(nogil=True, error_model="numpy")(function)
 
 
 class Block(NamedTuple):

@@ -20,7 +20,7 @@ def imports_of(file):
 
 def test_import_layers_hold():
     program = Path(sys.executable).parent / "lint-imports"
-    done = subprocess.run([program, "--no-logo", "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -232,6 +232,8 @@ def test_frames_of_pandas_and_polars_and_arrays_give_the_same_model(regression):
         model = TwoSEGPRegressor(**SMALL).fit(frame, y)
         np.testing.assert_array_equal(model.predict(frame), expected)
         assert list(model.feature_names_in_) == names
+    with pytest.raises(ValueError, match="columns"):
+        model.predict(polars.DataFrame(X, schema=names[::-1]))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -37,7 +37,7 @@ from symgrove.forest.primitives import PrimitiveSet
 
 DEFAULT_MEMORY_BUDGET = 1 << 31  # bytes
 WORKSPACE_SHARE = 0.25  # of the budget, for the buffers of all threads
-VECTOR_SHARE = 0.7  # for vectors; what is left is for plans
+VECTOR_SHARE = 0.65  # for vectors; what is left is for plans and bookkeeping
 # Batches of programs are cut so that the buffers of this many threads fit. A constant, because the bits of matrix
 # products depend on the batch, and must not depend on the number of threads.
 N_WORKSPACES = 4

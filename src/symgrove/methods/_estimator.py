@@ -16,7 +16,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET, CpuEngine
@@ -141,7 +141,13 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
         names = getattr(X, "columns", None)
         if names is not None:
             _check_columns(X, names)
+        if _is_foreign_frame(X):
+            X = np.asarray(X)
+        else:
+            names = None
         X, y = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False, estimator=self, **self._y_rules())
+        if names is not None:
+            self.feature_names_in_ = np.array(list(names), dtype=object)
         _check_finite(X, getattr(self, "feature_names_in_", None))
         weight = None
         if sample_weight is not None:
@@ -310,7 +316,13 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
 
     def _check_predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
+        if _is_foreign_frame(X):
+            known = getattr(self, "feature_names_in_", None)
+            if known is not None and list(X.columns) != list(known):
+                raise ValueError(f"X has the columns {list(X.columns)}, but the model was fitted with {list(known)}.")
+            X = check_array(np.asarray(X), dtype="numeric", ensure_all_finite=False)
+        else:
+            X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
         _check_finite(X, getattr(self, "feature_names_in_", None))
         return X.astype(np.float64)
 
@@ -382,6 +394,11 @@ class _Saver:
         if time.perf_counter() - self.last >= SECONDS_BETWEEN_CHECKPOINTS:
             self.save(progress.state)
             self.last = time.perf_counter()
+
+
+def _is_foreign_frame(X: Any) -> bool:
+    """A frame that is not pandas', such as polars': older scikit-learn does not see its column names."""
+    return hasattr(X, "columns") and not hasattr(X, "iloc")
 
 
 def _check_columns(X: Any, names: Sequence[Any]) -> None:
