@@ -1,6 +1,7 @@
 """Kernels of the closed forms: a few operations for every program and sample, fused into one pass.
 
-In units of z and t (see `moments.py`); the caller has the units of outputs and target.
+In units of z and t (see `moments.py`). `share` is one over the total weight of each sample: a product is cheaper than a
+division, and there are three for every program and sample.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ CONSTANT_ULPS = 16.0
 
 
 @kernel
-def find_doubtful(first, second, total, reach, is_far, tolerance, smallest, out):
+def find_doubtful(first, second, share, reach, is_far, tolerance, smallest, out):
     """Whether a program's sums cancelled, overflowed or underflowed on some sample.
 
     Cancelled: a variance below `tolerance` of the second moment, or a sample whose target `is_far` from the centre.
@@ -23,8 +24,8 @@ def find_doubtful(first, second, total, reach, is_far, tolerance, smallest, out)
     for p in range(n_programs):
         has_digits = True
         for j in range(n_samples):
-            mean = first[p, j] / total[j]
-            raw = second[p, j] / total[j]
+            mean = first[p, j] * share[j]
+            raw = second[p, j] * share[j]
             # Written so that NaN fails.
             is_good = raw - mean * mean >= tolerance * raw and smallest < raw < np.inf
             has_digits = has_digits and is_good and not is_far[j]
@@ -32,7 +33,7 @@ def find_doubtful(first, second, total, reach, is_far, tolerance, smallest, out)
 
 
 @kernel
-def fit_lines(moments, total, target_mean, target_variance, target_centre, target_scale, ulp, slope, intercept, out):
+def fit_lines(moments, share, target_mean, target_variance, target_centre, target_scale, ulp, slope, intercept, out):
     """Least-squares slope and intercept, and the mean squared error that they leave, `out` last."""
     n_programs, n_samples = moments.first.shape
     n_centres = moments.centre.shift.shape[1]
@@ -40,9 +41,9 @@ def fit_lines(moments, total, target_mean, target_variance, target_centre, targe
         is_finite = moments.reach[p] < np.inf
         for j in range(n_samples):
             scale = moments.centre.scale[p, j % n_centres]
-            mean = moments.first[p, j] / total[j]
-            variance = max(moments.second[p, j] / total[j] - mean * mean, 0.0)
-            covariance = moments.cross[p, j] / total[j] - mean * target_mean[j]
+            mean = moments.first[p, j] * share[j]
+            variance = max(moments.second[p, j] * share[j] - mean * mean, 0.0)
+            covariance = moments.cross[p, j] * share[j] - mean * target_mean[j]
             output_mean = moments.centre.shift[p, j % n_centres] + scale * mean
             y_mean = target_centre + target_scale * target_mean[j]
             threshold = CONSTANT_ULPS * ulp * output_mean / scale
@@ -58,7 +59,7 @@ def fit_lines(moments, total, target_mean, target_variance, target_centre, targe
 
 
 @kernel
-def compare_unscaled(moments, total, target_mean, target_variance, target_centre, target_scale, out):
+def compare_unscaled(moments, share, target_mean, target_variance, target_centre, target_scale, out):
     """Mean squared error of outputs as they are; in units of the target, so that only the error itself may overflow."""
     n_programs, n_samples = moments.first.shape
     n_centres = moments.centre.shift.shape[1]
@@ -66,9 +67,9 @@ def compare_unscaled(moments, total, target_mean, target_variance, target_centre
         is_finite = moments.reach[p] < np.inf
         for j in range(n_samples):
             scale = moments.centre.scale[p, j % n_centres] / target_scale
-            mean = moments.first[p, j] / total[j]
-            variance = max(moments.second[p, j] / total[j] - mean * mean, 0.0)
-            covariance = moments.cross[p, j] / total[j] - mean * target_mean[j]
+            mean = moments.first[p, j] * share[j]
+            variance = max(moments.second[p, j] * share[j] - mean * mean, 0.0)
+            covariance = moments.cross[p, j] * share[j] - mean * target_mean[j]
             shift = (moments.centre.shift[p, j % n_centres] - target_centre) / target_scale
             bias = shift + scale * mean - target_mean[j]
             spread = scale * scale * variance + target_variance[j] - 2.0 * scale * covariance

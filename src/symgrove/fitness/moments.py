@@ -81,7 +81,7 @@ def is_doubtful(moments: Moments, samples: Samples, dtype: np.dtype[Any]) -> NDA
     is_far = samples.target.mean**2 * tolerance > samples.target.variance
     out = np.empty(moments.reach.size, dtype=np.bool_)
     _closed_form.find_doubtful(
-        moments.first, moments.second, samples.total, moments.reach, is_far, tolerance, smallest, out
+        moments.first, moments.second, 1.0 / samples.total, moments.reach, is_far, tolerance, smallest, out
     )
     return out
 

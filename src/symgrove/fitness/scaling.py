@@ -39,14 +39,14 @@ def fit_linear_scaling(moments: Moments, samples: Samples, dtype: np.dtype[Any])
     """
     slope, intercept, error = np.empty((3, *moments.first.shape))
     ulp = float(np.finfo(dtype).eps)
-    _closed_form.fit_lines(moments, samples.total, *samples.target, ulp, slope, intercept, error)
+    _closed_form.fit_lines(moments, 1.0 / samples.total, *samples.target, ulp, slope, intercept, error)
     return Fit(Scaling(slope, intercept), error)
 
 
 def no_scaling(moments: Moments, samples: Samples) -> Fit:
     """Slope 1, intercept 0, and the mean squared error of the outputs as they are."""
     error = np.empty(moments.first.shape)
-    _closed_form.compare_unscaled(moments, samples.total, *samples.target, error)
+    _closed_form.compare_unscaled(moments, 1.0 / samples.total, *samples.target, error)
     return Fit(identity_scaling(error.shape), error)
 
 
