@@ -175,7 +175,8 @@ def _quadrant64(r, q):
     c = c * z + 2.4801587301584633e-5
     c = c * z - 1.3888888888888888e-3
     c = c * z + 4.1666666666666667e-2
-    value = (1.0 - 0.5 * z) + z * z * c if q & 1 else r + r * z * s
+    # r * (1 + ...) rather than r + ...: it keeps the sign of zero.
+    value = (1.0 - 0.5 * z) + z * z * c if q & 1 else r * (1.0 + z * s)
     return -value if q & 2 else value
 
 
@@ -191,7 +192,8 @@ def _quadrant32(r, q):
     c = c * z + 2.4800598408350121e-5
     c = c * z - 1.3888887668370663e-3
     c = c * z + 4.1666666664311823e-2
-    value = (1.0 - 0.5 * z) + z * z * c if q & 1 else r + r * z * s
+    # r * (1 + ...) rather than r + ...: it keeps the sign of zero.
+    value = (1.0 - 0.5 * z) + z * z * c if q & 1 else r * (1.0 + z * s)
     return f4(-value if q & 2 else value)
 
 
