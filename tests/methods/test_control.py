@@ -245,6 +245,24 @@ def test_a_selection_of_ones_own(data):
     assert model.n_generations_ == 12
 
 
+@pytest.mark.parametrize(
+    "selection",
+    [lambda errors, n, rng: [0] * (n - 1), lambda errors, n, rng: [len(errors)] * n, lambda errors, n, rng: [0.5] * n],
+)
+def test_a_selection_that_returns_nonsense_gets_a_clear_error(data, selection):
+    with pytest.raises(ValueError, match="selection must return 60 indices from 0 to 119"):
+        TwoSEGPRegressor(**SMALL, selection=selection).fit(*data)
+
+
+def test_a_run_with_a_random_state_object_can_be_resumed(tmp_path, data):
+    file = tmp_path / "run.npz"
+    first, second = (
+        TwoSEGPRegressor(**{**SMALL, "random_state": np.random.RandomState(s)}, checkpoint=file).fit(*data)
+        for s in (0, 1)
+    )
+    same_model(second, first, data[0])
+
+
 def test_probes_add_columns_to_the_history(data):
     def share_of_most_frequent(progress):
         counts = np.unique(progress.state[0].population, return_counts=True)[1]

@@ -25,6 +25,8 @@ from symgrove import (
     parse,
     primitive,
 )
+from symgrove._jit import compile_scalar
+from symgrove.engines import blocks
 
 SMALL = {"population_size": 60, "n_estimators": 6, "generations": 4, "random_state": 0}
 ESTIMATORS = [TwoSEGPRegressor, TwoSEGPClassifier]
@@ -205,13 +207,16 @@ def test_without_linear_scaling_slopes_are_one(regression):
     assert {(m.slope, m.intercept) for m in model.ensemble_} == {(1.0, 0.0)}
 
 
-def test_own_functions_take_part(regression):
+def test_own_functions_take_part_and_are_compiled_once(regression, monkeypatch):
     def hinge(x):
         return x if x > 0 else 0.0
 
     X, y = regression
+    compiled = []
+    monkeypatch.setattr(blocks, "compile_scalar", lambda f: compiled.append(f) or compile_scalar(f))
     model = TwoSEGPRegressor(**SMALL, functions=("add", "mul", primitive(hinge))).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
+    assert len(compiled) == 1  # not again for each engine
 
 
 def test_works_in_pipelines_and_searches(regression):

@@ -40,8 +40,8 @@ _LOOPS: dict[str, Callable[..., None]] = {
     "neg": _blocks.neg,
     "abs": _blocks.absolute,
 }
-# Compiled once a process; a Block owns its machine code.
-_builtin_blocks: dict[tuple[Callable[..., None], str], Block] = {}
+# Compiled once a process, by loop or user's function; a Block owns its machine code.
+_compiled: dict[tuple[Callable[..., Any], str], Block] = {}
 
 
 class BlockTable:
@@ -55,7 +55,6 @@ class BlockTable:
         self.epsilon = np.zeros(n_codes, dtype=np.float64)
         for code, row in primitives.by_code.items():
             self.epsilon[code] = primitives.epsilon_of(row.name)
-        self._owners: list[Block] = []
         self.addresses[COPY] = _builtin_block(_blocks.copy, dtype).address
         self.addresses[FILL] = _builtin_block(_blocks.fill, dtype).address
         self.compile(row.code for row in primitives.functions)
@@ -66,20 +65,22 @@ class BlockTable:
             if self.addresses[code] == 0:
                 row = self.primitives.by_code[int(code)]
                 block = _user_block(row, self.dtype) if row.function else _builtin_block(_LOOPS[row.name], self.dtype)
-                self._owners.append(block)
                 self.addresses[code] = block.address
 
 
 def _builtin_block(loop: Callable[..., None], dtype: np.dtype[Any]) -> Block:
     key = (loop, dtype.name)
-    if key not in _builtin_blocks:
-        _builtin_blocks[key] = compile_block(loop, dtype)
-    return _builtin_blocks[key]
+    if key not in _compiled:
+        _compiled[key] = compile_block(loop, dtype)
+    return _compiled[key]
 
 
 def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
     """Compile the loop around a user's function, or say why it cannot be compiled."""
     assert row.function is not None
+    key = (row.function, dtype.name)
+    if key in _compiled:
+        return _compiled[key]
     scalar = compile_scalar(_with_literals_of(row.function, dtype))
     _check_result(row, scalar, dtype)
 
@@ -91,7 +92,8 @@ def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
         for i in range(n_rows):
             out[i] = scalar(left[i], right[i])
 
-    return compile_block(loop_unary if row.arity == 1 else loop_binary, dtype, is_cachable=False)
+    _compiled[key] = compile_block(loop_unary if row.arity == 1 else loop_binary, dtype, is_cachable=False)
+    return _compiled[key]
 
 
 def _check_result(row: Primitive, scalar: Any, dtype: np.dtype[Any]) -> None:

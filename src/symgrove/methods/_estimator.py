@@ -190,9 +190,9 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
 
     def _warm_up(self) -> None:
         """Compile, or load from the cache, on a few made-up rows: `max_time` does not count it."""
-        names = tuple(f if isinstance(f, str) else f.name for f in _as_list(self.functions))
+        names = tuple(f if isinstance(f, str) else getattr(f, "function", f) for f in _as_list(self.functions))
         key = (type(self).__name__, names, str(self.dtype), bool(self.linear_scaling))
-        if key in _warmed_up and all(isinstance(f, str) for f in _as_list(self.functions)):
+        if key in _warmed_up:
             return
         X = np.arange(12.0).reshape(6, 2) % 5
         with ExitStack() as stack:
@@ -447,6 +447,8 @@ def _comparable(parameters: dict[str, Any]) -> dict[str, Any]:
     kept["functions"] = [f if isinstance(f, str) else f.name for f in _as_list(kept["functions"])]
     if callable(kept["selection"]):
         kept["selection"] = getattr(kept["selection"], "__qualname__", "function")
+    if not isinstance(kept["random_state"], (int, np.integer, type(None))):
+        kept["random_state"] = "generator"  # its seed is drawn once and saved
     return kept
 
 

@@ -97,6 +97,7 @@ class TwoSEGP:
         programs = np.concatenate([state.population, offspring])
         errors = look_up(programs, state.population, state.errors, new, scores.errors)
         survivors = self.select(errors, self.population_size, stream(self.seed, "selection", state.generation))
+        survivors = check_survivors(survivors, self.population_size, programs.size)
         return TwoSEGPState(
             generation=state.generation + 1,
             n_evaluations=state.n_evaluations + self.population_size,
@@ -175,6 +176,18 @@ def first_occurrences(roots: Ids) -> Ids:
     """Distinct roots in the order in which they first occur: of equal errors, the earliest program wins."""
     _, first = np.unique(roots, return_index=True)
     return roots[np.sort(first)]
+
+
+def check_survivors(survivors: Any, n_selected: int, n_programs: int) -> Ids:
+    """Indices from a selection, which may be a user's, or a clear error."""
+    indices = np.asarray(survivors)
+    is_valid = indices.shape == (n_selected,) and indices.dtype.kind in "iu"
+    if not is_valid or (n_selected and not (indices.min() >= 0 and indices.max() < n_programs)):
+        raise ValueError(
+            f"selection must return {n_selected} indices from 0 to {n_programs - 1}, got {type(survivors).__name__} of "
+            f"shape {indices.shape} and dtype {indices.dtype}."
+        )
+    return indices.astype(np.int64)
 
 
 def look_up(programs: Ids, known: Ids, known_errors: Matrix, new: Ids, new_errors: Matrix) -> Matrix:
