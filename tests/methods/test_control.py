@@ -11,11 +11,12 @@ import time
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from symgrove import TwoSEGPClassifier, TwoSEGPRegressor, truncation
+from symgrove import TwoSEGPClassifier, TwoSEGPRegressor, primitive, truncation
 from symgrove.evolution import checkpoint as checkpoints
-from symgrove.methods import _estimator as estimator
+from symgrove.methods import _held_out as held_out_rows
 
 SMALL = {"population_size": 60, "n_estimators": 6, "generations": 12, "random_state": 3}
 
@@ -84,6 +85,85 @@ def test_a_resumed_run_without_a_seed_keeps_the_seed_it_had(tmp_path, data):
     settings = {**SMALL, "random_state": None, "checkpoint": tmp_path / "run.npz"}
     first = TwoSEGPRegressor(**settings).fit(X, y)
     same_model(TwoSEGPRegressor(**settings).fit(X, y), first, X)
+
+
+def test_a_warm_start_does_not_overwrite_the_checkpoint_of_another_run(tmp_path, data):
+    file = tmp_path / "run.npz"
+    TwoSEGPRegressor(**{**SMALL, "random_state": 5}, checkpoint=file).fit(*data)
+    before = file.read_bytes()
+    model = TwoSEGPRegressor(**SMALL, warm_start=True).fit(*data)
+    with pytest.raises(ValueError, match="other data or parameters"):
+        model.set_params(checkpoint=file, generations=20).fit(*data)
+    assert file.read_bytes() == before
+
+
+def test_of_a_warm_start_and_a_checkpoint_the_later_generation_counts(tmp_path, data):
+    file = tmp_path / "run.npz"
+    TwoSEGPRegressor(**SMALL, checkpoint=file).fit(*data)
+    model = TwoSEGPRegressor(**{**SMALL, "generations": 3}, warm_start=True).fit(*data)
+    generations = []
+    model.set_params(checkpoint=file, generations=14, callbacks=lambda p: generations.append(p.values["generation"]))
+    model.fit(*data)
+    assert generations == [12, 13, 14]
+
+
+def test_a_checkpoint_tells_estimators_and_functions_apart(tmp_path, data):
+    X, y = data
+    y = (y > y.mean()).astype(float)
+    file = tmp_path / "run.npz"
+
+    def g(x):
+        return x * x
+
+    first = g
+    TwoSEGPRegressor(**SMALL, checkpoint=file, functions=("add", primitive(first))).fit(X, y)
+
+    def g(x):
+        return -x
+
+    for other in (
+        TwoSEGPRegressor(**SMALL, checkpoint=file, functions=("add", primitive(g))),
+        TwoSEGPClassifier(**SMALL, checkpoint=file, functions=("add", primitive(first))),
+    ):
+        with pytest.raises(ValueError, match="other data or parameters"):
+            other.fit(X, y)
+    same = {name: np.int64(v) if isinstance(v, int) else v for name, v in SMALL.items()}
+    TwoSEGPRegressor(**same, checkpoint=file, functions=("add", primitive(first))).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("make_path", "message"),
+    [
+        (lambda folder: folder / "nowhere" / "run.npz", "cannot be written"),
+        (lambda folder: folder, "is a folder"),
+        (lambda folder: 3, "must be a path"),
+    ],
+)
+def test_places_where_no_checkpoint_can_be_are_refused_before_any_work(tmp_path, data, make_path, message):
+    calls = []
+    with pytest.raises(ValueError, match=message):
+        TwoSEGPRegressor(**SMALL, checkpoint=make_path(tmp_path), callbacks=calls.append).fit(*data)
+    assert calls == []
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(data):
+    X, y = data
+    labels = np.where(y > y.mean(), "high", "low")
+    model = TwoSEGPClassifier(**SMALL).fit(X, labels)
+    expected = model.predict(X)
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(X[:, :4], ["q"] * 150)
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+    def interrupt_twice(progress):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    fresh = TwoSEGPRegressor(**SMALL, callbacks=interrupt_twice)
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
 
 
 @pytest.mark.parametrize("change", ["data", "parameter", "damage", "version", "not a checkpoint"])
@@ -221,23 +301,24 @@ def test_early_stopping_returns_the_best_ensemble_on_rows_that_evolution_never_s
     X, _ = data
     noise = np.random.default_rng(0).normal(size=150)  # nothing to learn: later ensembles are no better
     measured = []
-    measure = estimator._HeldOutError.__call__
+    measure = held_out_rows.HeldOutError.__call__
 
     def spy(self, state):
         measured.append(measure(self, state))
         return measured[-1]
 
-    monkeypatch.setattr(estimator._HeldOutError, "__call__", spy)
+    monkeypatch.setattr(held_out_rows.HeldOutError, "__call__", spy)
     settings = {**SMALL, "generations": 200, "early_stopping": True, "n_generations_no_change": 5}
     model = TwoSEGPRegressor(**settings, validation_fraction=0.4).fit(X, noise)
     assert (model.stop_reason_, model.n_generations_) == ("early_stopping", len(measured) - 1)
     assert np.argmin(measured) == len(measured) - 6
-    everything = estimator.Training(X, noise[None], None)
-    training, held_out = estimator._split(everything, 0.4, seed=3)
+    everything = held_out_rows.Training(X, noise[None], None, np.arange(150))
+    training, held_out = held_out_rows.split(everything, 0.4, seed=3, is_stratified=False)
     assert (len(training.X), len(held_out.X)) == (90, 60)
     error = np.mean((model.predict(held_out.X) - held_out.targets[0]) ** 2)
     np.testing.assert_allclose(error, min(measured), rtol=1e-9)
-    assert model.oob_prediction_.shape == (90,)
+    assert model.oob_prediction_.shape == (150,)
+    assert np.isnan(model.oob_prediction_[held_out.rows]).all()
 
 
 def test_a_selection_of_ones_own(data):
@@ -271,6 +352,30 @@ def test_probes_add_columns_to_the_history(data):
     model = TwoSEGPRegressor(**SMALL, callbacks=share_of_most_frequent).fit(*data)
     assert model.history_["most_frequent"].shape == (13,)
     assert ((model.history_["most_frequent"] > 0) & (model.history_["most_frequent"] <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("probe", "message"),
+    [
+        (lambda p: {"x": None}, "must be numbers"),
+        (lambda p: {"x": "high"}, "must be numbers"),
+        (lambda p: {"errors": 1.0}, "which the history has already"),
+        (lambda p: {"x": np.zeros(1 + p.values["generation"])}, r"of shape \(2,\), before it was \(1,\)"),
+    ],
+)
+def test_probes_that_cannot_be_recorded_get_a_clear_error_at_once(data, probe, message):
+    with pytest.raises(ValueError, match=message):
+        TwoSEGPRegressor(**SMALL, callbacks=probe).fit(*data)
+
+
+def test_probes_that_say_nothing_leave_gaps(tmp_path, data):
+    def sometimes(progress):
+        return {"v": 1.5} if progress.values["generation"] % 2 else None
+
+    model = TwoSEGPRegressor(**SMALL, callbacks=sometimes, checkpoint=tmp_path / "run.npz").fit(*data)
+    np.testing.assert_array_equal(model.history_["v"], [np.nan if g % 2 == 0 else 1.5 for g in range(13)])
+    again = TwoSEGPRegressor(**SMALL, checkpoint=tmp_path / "run.npz").fit(*data)
+    np.testing.assert_array_equal(again.history_["v"], model.history_["v"])
 
 
 def test_progress_goes_to_stderr_as_lines_without_a_terminal(capsys, data):

@@ -199,6 +199,9 @@ def test_more_than_two_classes():
     assert {member.target for member in model.ensemble_} == set(names)
     assert model.history_["errors"].shape == (21, 3, 6)
     assert 0.8 < model.oob_score_ <= 1
+    known = ~np.isnan(model.oob_prediction_).any(axis=1)
+    np.testing.assert_allclose(model.oob_prediction_[known].sum(axis=1), 1)
+    assert model.history_["max_size"].dtype.kind == "i"
 
 
 def test_without_linear_scaling_slopes_are_one(regression):
@@ -271,16 +274,42 @@ def test_weight_zero_is_as_if_the_row_were_not_there(regression):
     np.testing.assert_allclose(with_weights.predict(X), without.predict(X), rtol=1e-9)
 
 
+def test_rows_of_weight_zero_have_no_out_of_bag_prediction(regression):
+    X, y = regression
+    weight = (np.arange(200) % 3 > 0).astype(float)
+    model = TwoSEGPRegressor(**SMALL).fit(X, y, sample_weight=weight)
+    assert model.oob_prediction_.shape == (200,)
+    assert np.isnan(model.oob_prediction_[weight == 0]).all()
+    assert np.isfinite(model.oob_prediction_[weight > 0]).mean() > 0.9
+
+
+@pytest.mark.parametrize("value", [0.1, 5.0, 1e9 + 0.1])
+def test_a_constant_target_has_no_out_of_bag_score(regression, value):
+    assert np.isnan(TwoSEGPRegressor(**SMALL).fit(regression[0], np.full(200, value)).oob_score_)
+
+
+def test_rare_classes_are_never_held_out_entirely():
+    X, y = load_iris(return_X_y=True)
+    keep = np.r_[0:101]  # one row of the third class
+    for seed in range(5):
+        settings = {**SMALL, "random_state": seed, "generations": 1}
+        model = TwoSEGPClassifier(**settings, early_stopping=True, validation_fraction=0.5).fit(X[keep], y[keep])
+        assert np.isfinite(model._ensembles[2].fallback)
+        assert model._ensembles[2].fallback > 0
+
+
 def test_predictions_far_outside_the_training_data_are_finite(fitted):
-    X = np.full((3, 10), 1e300)
+    X = np.full((3, 10), 1e149)
     assert np.isfinite(fitted.predict(X)).all()
 
 
 BAD_DATA = [
-    (lambda X, y: (np.where(np.arange(10) == 3, np.nan, X), y), "X contains NaN or infinity in column 3"),
-    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(**{"4": np.inf}), y), "X contains inf or infinity in 4"),
+    (lambda X, y: (np.where(np.arange(10) == 3, np.nan, X), y), "X contains NaN in column 3"),
+    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(**{"4": np.inf}), y), "X contains infinity in 4"),
     (lambda X, y: (pd.DataFrame(X, columns=list("abcdefghii")), y), "columns of the same name: 'i'"),
     (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(town="Ulm"), y), "columns that are not numbers: 'town'"),
+    (lambda X, y: (pd.DataFrame({"t": pd.date_range("2020", periods=200)}), y), "columns that are not numbers: 't'"),
+    (lambda X, y: (X * 1e200, y), r"values above 1e\+150 in column 0"),
     (lambda X, y: (sparse.csr_matrix(X), y), "(?i)sparse"),
     (lambda X, y: (X, np.stack([y, y], axis=1)), "y should be a 1d array"),
     (lambda X, y: (X, np.where(np.arange(200) == 5, np.nan, y)), "NaN"),
@@ -325,6 +354,7 @@ def test_bad_weights_get_a_clear_error(regression, weight, message):
         ("dtype", "float16", "dtype must be one of"),
         ("memory_budget", 1000, "memory_budget=1000 bytes is too small"),
         ("verbose", -1, "verbose must be"),
+        ("callbacks", 3, "callbacks must be a function or a list"),
     ],
 )
 def test_bad_parameters_get_a_clear_error(regression, parameter, value, message):

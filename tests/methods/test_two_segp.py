@@ -8,7 +8,7 @@ import pytest
 
 from symgrove import TwoSEGPRegressor
 from symgrove.fitness.bootstrap import bootstrap_counts
-from symgrove.methods._estimator import Training
+from symgrove.methods._held_out import Training
 from symgrove.rng import stream
 from tests.naive import two_segp as naive
 from tests.naive.programs import from_tokens
@@ -19,7 +19,7 @@ PAPER = [("add", 2), ("sub", 2), ("mul", 2), ("div", 2), ("sqrt", 1), ("log", 1)
 
 def make_method(stack, X, y, seed, **parameters):
     estimator = TwoSEGPRegressor(standardize=False, **parameters)
-    return estimator._make_setting(Training(X, y[None], None), seed, stack).method.parts[0]
+    return estimator._make_setting(Training(X, y[None], None, np.arange(len(X))), seed, stack).method.parts[0]
 
 
 # Seeds without programs whose errors are equal but for rounding, such as x0 and x0 - 2 * x0: those are a toss-up.

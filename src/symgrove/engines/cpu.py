@@ -264,6 +264,8 @@ class CpuEngine:
         ]
         with one_matrix_thread:
             total = self._run_panel(plan, look, panels[0], is_first=True)
+            if self.between_panels is not None:
+                self.between_panels()
             for partial in self._map_panels(plan, look, panels[1:]):
                 look.merge(total, partial)
                 if self.between_panels is not None:

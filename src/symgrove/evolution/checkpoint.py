@@ -11,24 +11,65 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 VERSION = 1
+# What reading a damaged archive can raise.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def fingerprint(arrays: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
     """A short text that differs whenever the data or the parameters do."""
-    digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=repr).encode())
+    digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=_plain).encode())
     for name, array in sorted(arrays.items()):
         values = np.ascontiguousarray(array)
         digest.update(f"{name} {values.dtype} {values.shape}".encode())
         digest.update(values.tobytes())
     return digest.hexdigest()[:32]
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's; functions by what they do; everything else as it prints."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, FunctionType):
+        return [value.__name__, value.__code__.co_code.hex(), [repr(c) for c in value.__code__.co_consts]]
+    return repr(value)
+
+
+def check_path(path: Any) -> None:
+    """See that a checkpoint can be written here, before any work is done."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"checkpoint must be a path or None, got {path!r}.")
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"checkpoint {str(target)!r} is a folder; name a file.")
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".", suffix=".part")
+        os.close(descriptor)
+        os.unlink(temporary)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint {str(target)!r} cannot be written: {error.strerror}. Name another place."
+        ) from error
 
 
 def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
@@ -42,10 +83,23 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta:
             np.savez(stream, **entries)
             stream.flush()
             os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp lets only the owner read
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def damaged(path: Any, error: BaseException) -> ValueError:
+    """The error for a checkpoint whose contents make no sense."""
+    text = f"checkpoint {str(path)!r} cannot be read ({error}). Nothing was changed: delete it or name another."
+    return ValueError(text)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
@@ -64,10 +118,8 @@ def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray
             arrays = {name: archive[name] for name in archive.files}
         meta = json.loads(str(arrays.pop("meta")))
         version, found = int(meta["version"]), str(meta["fingerprint"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"checkpoint {str(target)!r} cannot be read ({error}). Nothing was changed: delete it or name another."
-        ) from error
+    except UNREADABLE as error:
+        raise damaged(target, error) from error
     if version > VERSION:
         raise ValueError(f"checkpoint {str(target)!r} is of a newer symgrove (format {version}); update symgrove.")
     if found != expected:

@@ -16,6 +16,8 @@ from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.stopping import OutOfTime, Progress, Stop
 
 State = TypeVar("State")
+# What follows the loop (final scaling, out-of-bag predictions) takes about this share of a generation: leave room.
+RESERVE = 0.5
 # Called after each generation: true stops the run, a mapping is a probe's named values for the history.
 Observer = Callable[[Progress], bool | Mapping[str, Any] | None]
 
@@ -59,18 +61,17 @@ def evolve(method: Method[State], state: State, control: Control) -> tuple[State
     """Run generations until a stop; returns the last complete state and why it is the last."""
     start = control.start
     deadline = None if control.max_time is None else start + control.max_time
-    longest = 0.0
+    longest = time.perf_counter() - start  # scoring the initial population is like a generation
     with StopOnInterrupt() as interrupt:
         while True:
             before = time.perf_counter()
             progress = Progress(state, method.describe(state), before - start)
             reason = _reason_to_stop(progress, control, interrupt)
-            # What follows the loop takes about as long as a generation: leave room for it.
-            if reason is None and deadline is not None and before + longest > deadline:
+            if reason is None and deadline is not None and before + RESERVE * longest > deadline:
                 reason = "max_time"
             if reason is not None:
                 return state, reason
-            method.watch(_alarm(None if deadline is None else deadline - longest))
+            method.watch(_alarm(None if deadline is None else deadline - RESERVE * longest))
             try:
                 state = method.step(state)
             except OutOfTime:

@@ -22,6 +22,7 @@ class Reporter:
         self._bar: Any = None
         self._task: Any = None
         self._last_line = -np.inf
+        self._first = generations
 
     def __enter__(self) -> Reporter:
         if sys.stderr.isatty():
@@ -31,7 +32,7 @@ class Reporter:
 
             columns = (
                 TextColumn(self.name),
-                BarColumn(),
+                BarColumn(bar_width=20),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[text]}"),
                 TimeRemainingColumn(),
@@ -55,9 +56,13 @@ class Reporter:
         if self._bar is not None:
             self._bar.update(self._task, completed=generation, text=text)
             return
+        self._first = min(self._first, generation)  # a resumed run starts later
         is_last = generation >= self.generations
         if is_last or progress.seconds - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = progress.seconds
-            left = progress.seconds / generation * (self.generations - generation) if generation else 0.0
-            line = f"{self.name}: generation {generation}/{self.generations}  {text}"
-            print(f"{line}  {progress.seconds:.1f} s, about {left:.0f} s left", file=sys.stderr, flush=True)
+            line = f"{self.name}: generation {generation}/{self.generations}  {text}  {progress.seconds:.1f} s"
+            n_done = generation - self._first
+            if n_done:
+                left = progress.seconds / n_done * (self.generations - generation)
+                line += f", about {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ import dis
 import inspect
 import keyword
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
@@ -252,7 +252,7 @@ class PrimitiveSet:
 
     Parameters
     ----------
-    functions : iterable of str or Primitive
+    functions : sequence of str or Primitive
         Names of built-in primitives, and primitives made by `primitive`.
     epsilon : float or mapping from name to float
         Protection constant of `div` and `log`; names that a mapping leaves out get the paper's 1e-10.
@@ -267,11 +267,13 @@ class PrimitiveSet:
 
     def __init__(
         self,
-        functions: Iterable[str | Primitive] = PAPER_FUNCTIONS,
+        functions: Sequence[str | Primitive] | str | Primitive = PAPER_FUNCTIONS,
         epsilon: float | Mapping[str, float] = PROTECTION_EPSILON,
     ) -> None:
         if isinstance(functions, (str, Primitive)):
             functions = (functions,)
+        if not isinstance(functions, Sequence):
+            raise TypeError(f"functions must be a list or tuple of names and primitives, got {functions!r}.")
         self.by_code: dict[int, Primitive] = {p.code: p for p in BUILTIN.values()}
         self.by_name: dict[str, Primitive] = dict(BUILTIN)
         self.functions = tuple(self._resolve(function) for function in functions)

@@ -7,7 +7,7 @@ made; everything else is here.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from symgrove._checks import numeric_vector
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET, CpuEngine
 from symgrove.evolution import checkpoint as checkpoints
@@ -26,13 +27,15 @@ from symgrove.evolution.loop import Control, Observer, evolve
 from symgrove.evolution.progress import Reporter
 from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Progress, Stagnation, Stop, TargetError
 from symgrove.fitness.bootstrap import bootstrap_counts, check_sample_weight
-from symgrove.fitness.losses import Loss, RowLoss
+from symgrove.fitness.losses import Loss
 from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods._callbacks import CallbackSupport, has_callbacks, run_with_callbacks, tell_callbacks
 from symgrove.methods._elites import Elites
+from symgrove.methods._held_out import Head, HeldOutError, Training, split
+from symgrove.methods._input import check_columns, check_finite, is_foreign_frame
 from symgrove.methods._parameters import check_evolution_parameters
 from symgrove.methods._several import Part, Several, States
 from symgrove.models.ensemble import Ensemble, make_ensemble
@@ -61,19 +64,12 @@ _CONTROL = {
 }
 
 
-class Training(NamedTuple):
-    """Checked training data; targets is (n_targets, n_rows)."""
-
-    X: NDArray[np.float64]
-    targets: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
-
-
 class Material(NamedTuple):
     """What a method is made from for one target."""
 
     engine: CpuEngine
     samples: Samples
+    loss: Loss
     source: RandomPrograms
     seed: int
 
@@ -119,50 +115,64 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
         return run_with_callbacks(EvolvedEnsemble._fit, self, X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            self._fit_or_raise(X, y, sample_weight)
+        except BaseException:  # also Ctrl-C: a fit that failed leaves the estimator as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit_or_raise(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_evolution_parameters(self)
-        X, y, weight = self._check_data(X, y, sample_weight)
+        X, y, weight, rows, n_given = self._check_data(X, y, sample_weight)
         self._warm_up()
         start = time.perf_counter()
-        training, held_out, seed, mark, saved = self._prepare(X, y, weight)
+        training, held_out, seed, mark, saved = self._prepare(X, y, weight, rows)
         with ExitStack() as stack:
             setting = self._make_setting(training, seed, stack)
-            state, history, stagnation = self._resume(setting, held_out, saved)
+            state, history, stagnation = self._resume(setting, held_out, saved, stack)
             control = self._make_control(setting, stagnation, history, mark, stack)
             control.start = start
             state, self.stop_reason_ = evolve(setting.method, state, control)
             self._keep(setting, state, control, stagnation, mark)
-            self._finish(setting, training, state, stagnation, y)
+            self._finish(setting, training, state, stagnation, n_given)
         self.history_ = control.history.as_arrays()
-        return self
 
     # Data
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_ensembles")
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Any, int]:
         names = getattr(X, "columns", None)
         if names is not None:
-            _check_columns(X, names)
-        if _is_foreign_frame(X):
+            check_columns(X, names)
+        if is_foreign_frame(X):
             X = np.asarray(X)
         else:
             names = None
         X, y = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False, estimator=self, **self._y_rules())
         if names is not None:
             self.feature_names_in_ = np.array(list(names), dtype=object)
-        _check_finite(X, getattr(self, "feature_names_in_", None))
+        check_finite(X, getattr(self, "feature_names_in_", None))
         weight = None
+        n_given = len(X)
+        rows = np.arange(n_given)
         if sample_weight is not None:
-            given = np.asarray(sample_weight, dtype=np.float64)
+            given = numeric_vector("sample_weight", sample_weight)
             weight = check_sample_weight(np.full(len(X), given) if given.ndim == 0 else given, len(X))
-            if not weight.all():
-                X, y, weight = X[weight > 0], np.asarray(y)[weight > 0], weight[weight > 0]
+            rows = np.flatnonzero(weight)
+            X, y, weight = X[rows], np.asarray(y)[rows], weight[rows]
         # One memory layout, so that frames and arrays give the same bits.
-        return np.ascontiguousarray(X, dtype=np.float64), y, weight
+        return np.ascontiguousarray(X, dtype=np.float64), y, weight, rows, n_given
 
     def _y_rules(self) -> dict[str, Any]:
         return {}
 
     def _prepare(
-        self, X: NDArray[np.float64], y: Any, weight: Any
+        self, X: NDArray[np.float64], y: Any, weight: Any, rows: NDArray[np.intp]
     ) -> tuple[Training, Training | None, int, str, tuple[Any, Any] | None]:
         """Encode the target, find the run to resume if there is one, and hold rows out for early stopping."""
         targets = self._encode(y)
@@ -170,7 +180,8 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
         saved: tuple[Any, Any] | None = None
         if self.checkpoint is not None or self.warm_start:
             arrays = {"X": X, "targets": targets, "weight": np.zeros(0) if weight is None else weight}
-            mark = checkpoints.fingerprint(arrays, _comparable(self.get_params(deep=False)))
+            parameters = {**_comparable(self.get_params(deep=False)), "estimator": type(self).__name__}
+            mark = checkpoints.fingerprint(arrays, parameters)
         if self.warm_start and hasattr(self, "_kept"):
             if self._kept[1]["fingerprint"] != mark:
                 raise ValueError(
@@ -178,12 +189,14 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
                     "the same, or set warm_start=False."
                 )
             saved = self._kept
-        if saved is None and self.checkpoint is not None:
-            saved = checkpoints.load(self.checkpoint, mark)
+        if self.checkpoint is not None:
+            stored = checkpoints.load(self.checkpoint, mark)
+            if saved is None or (stored is not None and _generation_of(stored) > _generation_of(saved)):
+                saved = stored
         seed = int(saved[1]["seed"]) if saved is not None else _seed_of(self.random_state)
-        training, held_out = Training(X, targets, weight), None
+        training, held_out = Training(X, targets, weight, rows), None
         if self.early_stopping:
-            training, held_out = _split(training, self.validation_fraction, seed)
+            training, held_out = split(training, self.validation_fraction, seed, is_stratified=self._is_classifier())
         return training, held_out, seed, mark, saved
 
     # The run
@@ -196,7 +209,7 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
             return
         X = np.arange(12.0).reshape(6, 2) % 5
         with ExitStack() as stack:
-            setting = self._make_setting(Training(X, X[None, :, 0] % 2, None), 0, stack)
+            setting = self._make_setting(Training(X, X[None, :, 0] % 2, None, np.arange(6)), 0, stack)
             state = setting.method.step(setting.method.init())
             for part, own in zip(setting.method.parts, state, strict=True):
                 part.finish(own)
@@ -217,25 +230,34 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
             engine = stack.enter_context(CpuEngine(data, primitives, effective_n_jobs(self.n_jobs), budget))
             source = RandomPrograms(Forest(n_features, primitives), self.constant_range, self.init_depth[1])
             own_seed = seed if k == 0 else int(stream(seed, "class", k).integers(2**31))
-            parts.append(self._make_part(Material(engine, engine.prepare(counts, training.weight), source, own_seed)))
+            parts.append(
+                self._make_part(
+                    Material(engine, engine.prepare(counts, training.weight), self._loss(), source, own_seed)
+                )
+            )
         return Setting(Several(parts), counts, standardization, seed)
 
     def _resume(
-        self, setting: Setting, held_out: Training | None, saved: tuple[Any, Any] | None
+        self, setting: Setting, held_out: Training | None, saved: tuple[Any, Any] | None, stack: ExitStack
     ) -> tuple[States, History, Stagnation | None]:
         stagnation = None
         if held_out is not None:
-            measure = _HeldOutError(setting, held_out, self._loss().row_loss, self.dtype)
+            engines = [part.engine for part in setting.method.parts]
+            head = self._head(len(held_out.targets))
+            measure = HeldOutError(held_out, head, setting.standardization, engines, stack)
             stagnation = Stagnation(measure, self.n_generations_no_change, setting.method.to_arrays)
         if saved is None:
             return setting.method.init(), History(), stagnation
         groups: dict[str, dict[str, Any]] = {"state": {}, "history": {}, "stagnation": {}}
-        for name, array in saved[0].items():
-            group, _, rest = name.partition("/")
-            groups[group][rest] = array
-        if stagnation is not None:
-            stagnation.from_arrays(groups["stagnation"])
-        return setting.method.from_arrays(groups["state"]), History(groups["history"]), stagnation
+        try:
+            for name, array in saved[0].items():
+                group, _, rest = name.partition("/")
+                groups[group][rest] = array
+            if stagnation is not None:
+                stagnation.from_arrays(groups["stagnation"])
+            return setting.method.from_arrays(groups["state"]), History(groups["history"]), stagnation
+        except checkpoints.UNREADABLE as error:
+            raise checkpoints.damaged(self.checkpoint, error) from error
 
     def _make_control(
         self, setting: Setting, stagnation: Stagnation | None, history: History, mark: str, stack: ExitStack
@@ -286,7 +308,7 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
     # The model
 
     def _finish(
-        self, setting: Setting, training: Training, state: States, stagnation: Stagnation | None, y: Any
+        self, setting: Setting, training: Training, state: States, stagnation: Stagnation | None, n_given: int
     ) -> None:
         self.n_generations_ = state[0].generation
         if stagnation is not None and stagnation.best is not None:
@@ -296,9 +318,9 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
         members: list[Member] = []
         outside: list[OutOfBag] = []
         for k, (ensemble, own) in enumerate(zip(self._ensembles, state, strict=True)):
-            row_loss = self._loss().row_loss
+            head = self._head(len(training.targets))
             outside.append(
-                predict_out_of_bag(ensemble, training.X, training.targets[k], setting.counts, training.weight, row_loss)
+                predict_out_of_bag(ensemble, training.X, training.targets[k], setting.counts, training.weight, head)
             )
             target = self.classes_[k] if len(self._ensembles) > 1 else None
             members += list_members(
@@ -306,24 +328,34 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
             )
         self.ensemble_ = members
         prediction = np.stack([o.prediction for o in outside])
-        self._set_out_of_bag(training.targets, prediction, training.weight)
+        self._set_out_of_bag(training, prediction, n_given)
         self.feature_importances_ = feature_importances(self._ensembles, training.X, setting.seed)
 
-    def _set_out_of_bag(
-        self, targets: NDArray[np.float64], prediction: NDArray[np.float64], weight: NDArray[np.float64] | None
-    ) -> None:
+    def _set_out_of_bag(self, training: Training, prediction: NDArray[np.float64], n_given: int) -> None:
+        """Set `oob_prediction_`, with a row for each of the `n_given` rows, and `oob_score_`."""
         raise NotImplementedError
+
+    def _head(self, n_targets: int) -> Head:
+        """What is done with members' outputs before they are averaged; None: nothing."""
+        raise NotImplementedError
+
+    def _is_classifier(self) -> bool:
+        return self._head(1) is not None
 
     def _check_predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        if _is_foreign_frame(X):
+        if hasattr(X, "columns"):
+            check_columns(X, X.columns)
+        if is_foreign_frame(X):
             known = getattr(self, "feature_names_in_", None)
             if known is not None and list(X.columns) != list(known):
                 raise ValueError(f"X has the columns {list(X.columns)}, but the model was fitted with {list(known)}.")
             X = check_array(np.asarray(X), dtype="numeric", ensure_all_finite=False)
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has {X.shape[1]} features, but the model was fitted with {self.n_features_in_}.")
         else:
             X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        _check_finite(X, getattr(self, "feature_names_in_", None))
+        check_finite(X, getattr(self, "feature_names_in_", None))
         return X.astype(np.float64)
 
     def _n_threads(self) -> int:
@@ -354,35 +386,6 @@ def _ensemble_of(
     return make_ensemble(forest, elites.root, elites.slope, elites.intercept, fallback, standardization, dtype)
 
 
-class _HeldOutError:
-    """Error of the ensemble of elites on rows that no part of the evolution sees."""
-
-    def __init__(self, setting: Setting, held_out: Training, row_loss: RowLoss, dtype: Any) -> None:
-        self.targets = held_out.targets
-        self.weight = held_out.weight
-        self.row_loss = row_loss
-        Z = setting.standardization.apply(held_out.X)
-        primitives = setting.method.parts[0].source.forest.primitives
-        self.engines = [CpuEngine(make_dataset(Z, target, dtype), primitives) for target in self.targets]
-
-    def __call__(self, state: States) -> float:
-        errors = [self._error(*each) for each in zip(self.engines, state, self.targets, strict=True)]
-        return float(np.mean(errors))
-
-    def _error(self, engine: CpuEngine, state: Any, target: NDArray[np.float64]) -> float:
-        elites = state.elites
-        roots, member = np.unique(elites.root, return_inverse=True)
-        outputs = engine.outputs(state.forest, roots)[member.ravel()].astype(np.float64)
-        with np.errstate(all="ignore"):
-            predictions = elites.intercept[:, None] + elites.slope[:, None] * outputs
-            if self.row_loss is RowLoss.SQUARED:
-                loss = (predictions.mean(axis=0) - target) ** 2
-            else:
-                loss = ((predictions > 0.5).mean(axis=0) > 0.5) != (target > 0.5)
-        error = float(np.average(loss, weights=self.weight))
-        return error if np.isfinite(error) else np.inf
-
-
 class _Saver:
     """Observer that saves a checkpoint now and then."""
 
@@ -396,45 +399,6 @@ class _Saver:
             self.last = time.perf_counter()
 
 
-def _is_foreign_frame(X: Any) -> bool:
-    """A frame that is not pandas', such as polars': older scikit-learn does not see its column names."""
-    return hasattr(X, "columns") and not hasattr(X, "iloc")
-
-
-def _check_columns(X: Any, names: Sequence[Any]) -> None:
-    """Refuse frames with repeated names or with columns of text, naming the columns."""
-    labels = [str(name) for name in names]
-    repeated = sorted({label for label in labels if labels.count(label) > 1})
-    if repeated:
-        raise ValueError(f"X has columns of the same name: {', '.join(map(repr, repeated))}. Rename them.")
-    text = []
-    for name in names:
-        try:
-            np.asarray(X[name]).astype(np.float64)
-        except (TypeError, ValueError):
-            text.append(str(name))
-    if text:
-        raise ValueError(
-            f"X has columns that are not numbers: {', '.join(map(repr, text))}. Drop or encode them, for example with "
-            "sklearn.preprocessing.OneHotEncoder."
-        )
-
-
-def _check_finite(X: NDArray[Any], names: Sequence[str] | None) -> None:
-    """Refuse NaN and inf, naming the columns."""
-    if X.dtype.kind != "f":
-        return
-    is_bad = ~np.isfinite(X).all(axis=0)
-    if is_bad.any():
-        found = [str(names[int(k)]) if names is not None else f"column {k}" for k in np.flatnonzero(is_bad)]
-        shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
-        kind = "NaN" if np.isnan(X).any() else "inf"
-        raise ValueError(
-            f"X contains {kind} or infinity in {shown}. Drop those rows or fill them in, for example with "
-            "sklearn.impute.SimpleImputer."
-        )
-
-
 def _seed_of(random_state: Any) -> int:
     if isinstance(random_state, (int, np.integer)) and random_state >= 0:
         return int(random_state)
@@ -444,9 +408,7 @@ def _seed_of(random_state: Any) -> int:
 def _comparable(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters that make a run what it is; functions by name."""
     kept = {name: value for name, value in parameters.items() if name not in _CONTROL}
-    kept["functions"] = [f if isinstance(f, str) else f.name for f in _as_list(kept["functions"])]
-    if callable(kept["selection"]):
-        kept["selection"] = getattr(kept["selection"], "__qualname__", "function")
+    kept["functions"] = [getattr(f, "function", f) or f.name for f in _as_list(kept["functions"])]
     if not isinstance(kept["random_state"], (int, np.integer, type(None))):
         kept["random_state"] = "generator"  # its seed is drawn once and saved
     return kept
@@ -458,19 +420,7 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _split(training: Training, fraction: float, seed: int) -> tuple[Training, Training]:
-    """Hold rows out for early stopping."""
-    n_rows = len(training.X)
-    n_held_out = int(np.ceil(fraction * n_rows))
-    if n_held_out >= n_rows:
-        raise ValueError(
-            f"validation_fraction={fraction} of {n_rows} rows leaves none to train on. Lower it, or set "
-            "early_stopping=False."
-        )
-    order = stream(seed, "validation").permutation(n_rows)
-    return _take(training, np.sort(order[n_held_out:])), _take(training, np.sort(order[:n_held_out]))
-
-
-def _take(training: Training, rows: NDArray[np.intp]) -> Training:
-    weight = None if training.weight is None else training.weight[rows]
-    return Training(training.X[rows], training.targets[:, rows], weight)
+def _generation_of(saved: tuple[Any, Any]) -> int:
+    """How far a saved run has come; a damaged one is as good as nothing, and is refused when it is read."""
+    counters = saved[0].get("state/0.counters", [-1])
+    return int(counters[0])

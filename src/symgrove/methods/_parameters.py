@@ -8,6 +8,8 @@ import numpy as np
 
 from symgrove._checks import check_flag, check_number, check_pair, check_whole
 from symgrove.dataset import check_dtype
+from symgrove.evolution.checkpoint import check_path
+from symgrove.forest.primitives import PrimitiveSet
 
 
 def check_evolution_parameters(estimator: Any) -> None:
@@ -36,6 +38,12 @@ def check_evolution_parameters(estimator: Any) -> None:
     check_whole("memory_budget", estimator.memory_budget, 1, is_optional=True)
     check_whole("verbose", int(estimator.verbose) if isinstance(estimator.verbose, bool) else estimator.verbose, 0)
     check_dtype(estimator.dtype)
+    PrimitiveSet(estimator.functions, estimator.epsilon)
+    callbacks = estimator.callbacks if isinstance(estimator.callbacks, (list, tuple)) else [estimator.callbacks]
+    if not all(callback is None or callable(callback) for callback in callbacks):
+        raise ValueError(f"callbacks must be a function or a list of functions, got {estimator.callbacks!r}.")
+    if estimator.checkpoint is not None:
+        check_path(estimator.checkpoint)
     if estimator.selection != "partition" and not callable(estimator.selection):
         raise ValueError(
             "selection must be 'partition' or a function (errors, n_selected, rng) -> indices, "

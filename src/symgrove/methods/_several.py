@@ -96,6 +96,7 @@ class Several:
         merged: dict[str, Any] = {name: np.mean([d[name] for d in each]) for name in each[0]}
         merged["errors"] = np.stack([d["errors"] for d in each])
         merged["generation"] = each[0]["generation"]
+        merged["max_size"] = max(d["max_size"] for d in each)
         for name in ("n_evaluations", "n_distinct", "n_elites"):
             merged[name] = int(sum(d[name] for d in each))
         return merged

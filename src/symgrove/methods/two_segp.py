@@ -20,19 +20,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from symgrove.engines.cpu import CpuEngine
 from symgrove.engines.scoring import Scores, fit_pairs, score
-from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
+from symgrove.fitness.losses import Loss
 from symgrove.fitness.moments import Samples
 from symgrove.fitness.scaling import identity_scaling
 from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.primitives import PAPER_FUNCTIONS, PROTECTION_EPSILON
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods._elites import Elites, best_of_each_sample, improve
-from symgrove.methods._estimator import EvolvedEnsemble, Material
+from symgrove.methods._estimator import Material
+from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
 from symgrove.rng import stream
 from symgrove.selection.truncation import partitioned_truncation
 from symgrove.variation.subtree import SubtreeVariation
@@ -198,7 +197,7 @@ def look_up(programs: Ids, known: Ids, known_errors: Matrix, new: Ids, new_error
     return errors[order[np.searchsorted(roots[order], programs)]]
 
 
-class _TwoSEGPBase(EvolvedEnsemble):
+class _TwoSEGPParameters:
     """What the regressor and the classifier share: the parameters and the method."""
 
     def __init__(
@@ -268,7 +267,7 @@ class _TwoSEGPBase(EvolvedEnsemble):
         return TwoSEGP(
             engine=material.engine,
             samples=material.samples,
-            loss=self._loss(),
+            loss=material.loss,
             source=material.source,
             vary=SubtreeVariation(
                 material.source, self.p_crossover, self.p_mutation, self.max_size, self.min_grow_depth
@@ -308,7 +307,7 @@ _DOC = """{summary}
         Minimum height of grown programs: half of the initial ones, and the new branches of mutation. 0 reproduces the
         paper's numbers; newer versions of the author's library have 2, which fits the training data more closely.
     max_size : int, default=500
-        A child with more nodes is dropped and its parent stays.
+        A child with more nodes is dropped and its parent stays. Initial programs are limited by `init_depth` only.
     p_crossover, p_mutation : float, default=0.5
         Chances of subtree crossover and subtree mutation; what is left to 1 are copies.
     linear_scaling : bool, default=True
@@ -337,11 +336,13 @@ _DOC = """{summary}
         Bytes for intermediate results, 2 GiB by default; the data are not included.
     checkpoint : path, optional
         File that the run is saved to every few seconds and at the end. If it exists and belongs to the same data and
-        parameters, the run goes on from it; if it belongs to others, that is an error and the file stays as it is.
+        parameters, the run goes on from it; if it belongs to others, that is an error and the file stays as it is. Not
+        for searches and cross-validation, whose fits would share the file.
     warm_start : bool, default=False
         Keep the population, and let the next `fit` with the same data go on to a larger `generations`.
     callbacks : callable or list of callables, optional
-        Called after each generation with a progress object (`state`, `values`, `seconds`). Returning True stops;
+        Called at the start and after each generation with a progress object (`state`, `values`, `seconds`). Returning
+        True stops;
         returning a dict adds its values to `history_`.
         scikit-learn's own callbacks are set with `set_callbacks` (scikit-learn 1.9 and newer).
     n_jobs : int, optional
@@ -354,11 +355,13 @@ _DOC = """{summary}
     Attributes
     ----------
     ensemble_ : list of Member
-        Members with formula, intercept, slope, weight, samples, errors and size, heaviest first.
+        Members with formula, intercept, slope, weight, samples, errors and size, heaviest first (within each class, if
+        there are more than two).
     oob_score_ : float
         {oob}, from members whose sample did not draw a row. Optimistic: the samples share one population.
     oob_prediction_ : ndarray
-        The predictions behind it; NaN where every sample drew the row.
+        The predictions behind it, a row for each row of X; NaN where every sample drew the row, and where the row was
+        held out or had weight 0. For classifiers as `predict_proba`.
     history_ : dict of ndarray
         One entry a generation: generation, errors (of the elite of every sample), mean_size, max_size, n_distinct,
         n_elites, n_evaluations, seconds.
@@ -368,7 +371,8 @@ _DOC = """{summary}
         Why the evolution ended: generations, max_time, max_evaluations, target_error, early_stopping, callback,
         interrupted.
     feature_importances_ : ndarray of shape (n_features,)
-        How strongly each feature acts: how much of the members' outputs is lost when it is shuffled. Sums to one.
+        How often and how strongly each feature acts: how much of the members' outputs is lost when it is shuffled,
+        averaged over all members. Sums to one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if X had column names.
@@ -380,53 +384,13 @@ _DOC = """{summary}
     """
 
 
-class TwoSEGPRegressor(RegressorMixin, _TwoSEGPBase):
+class TwoSEGPRegressor(_TwoSEGPParameters, EnsembleRegressor):
     __doc__ = _DOC.format(
         summary="Bagging ensemble of formulas for regression.", oob="R² on the training rows", more=""
     )
 
-    def _encode(self, y: NDArray[Any]) -> Matrix:
-        return np.asarray(y, dtype=np.float64)[None, :]
 
-    def _y_rules(self) -> dict[str, Any]:
-        return {"y_numeric": True}
-
-    def _loss(self) -> Loss:
-        return MeanSquaredError(bool(self.linear_scaling))
-
-    def _set_out_of_bag(self, targets: Matrix, prediction: Matrix, weight: Matrix | None) -> None:
-        self.oob_prediction_ = prediction[0]
-        is_known = ~np.isnan(prediction[0])
-        self.oob_score_ = float("nan")
-        if is_known.sum() >= 2:
-            w = np.ones(is_known.sum()) if weight is None else weight[is_known]
-            y = targets[0][is_known]
-            variation = w @ (y - np.average(y, weights=w)) ** 2
-            if variation > 0:
-                self.oob_score_ = float(1.0 - w @ (y - prediction[0][is_known]) ** 2 / variation)
-
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of the members' predictions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        return_std : bool, default=False
-            Also return the standard deviation of the members' predictions on each row.
-
-        Returns
-        -------
-        prediction : ndarray of shape (n_rows,)
-        spread : ndarray of shape (n_rows,)
-            Only with `return_std`.
-        """
-        X = self._check_predict(X)
-        if return_std:
-            return self._ensembles[0].predict_with_spread(X, self._n_threads())
-        return self._ensembles[0].predict(X, self._n_threads())
-
-
-class TwoSEGPClassifier(ClassifierMixin, _TwoSEGPBase):
+class TwoSEGPClassifier(_TwoSEGPParameters, EnsembleClassifier):
     __doc__ = _DOC.format(
         summary="Bagging ensemble of formulas for classification.",
         oob="Accuracy on the training rows",
@@ -438,53 +402,3 @@ class TwoSEGPClassifier(ClassifierMixin, _TwoSEGPBase):
     evolved side by side; a class's score is the mean of its members' scaled outputs, each clipped to [0, 1].
 """,
     )
-
-    def _encode(self, y: NDArray[Any]) -> Matrix:
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"y holds only one class, {only!r}; a classifier needs rows of at least two classes.")
-        if self.classes_.size == 2:
-            return labels.astype(np.float64)[None, :]
-        return (labels == np.arange(self.classes_.size)[:, None]).astype(np.float64)
-
-    def _loss(self) -> Loss:
-        return ClassificationError(bool(self.linear_scaling))
-
-    def _set_out_of_bag(self, targets: Matrix, prediction: Matrix, weight: Matrix | None) -> None:
-        shares = np.stack([1 - prediction[0], prediction[0]]) if len(prediction) == 1 else prediction
-        self.oob_prediction_ = shares.T
-        is_known = ~np.isnan(shares).any(axis=0)
-        labels = targets[0] if len(targets) == 1 else np.argmax(targets, axis=0)
-        self.oob_score_ = float("nan")
-        if is_known.any():
-            known_weight = None if weight is None else weight[is_known]
-            is_right = np.argmax(shares[:, is_known], axis=0) == labels[is_known]
-            self.oob_score_ = float(np.average(is_right, weights=known_weight))
-
-    def predict_proba(self, X: Any) -> Matrix:
-        """Two classes: shares of the votes. More: the classes' scores, divided by their sum.
-
-        Returns
-        -------
-        shares : ndarray of shape (n_rows, n_classes)
-            Not calibrated probabilities.
-        """
-        X = self._check_predict(X)
-        if self.classes_.size == 2:
-            share = self._ensembles[0].vote_share(X, self._n_threads())
-            return np.stack([1 - share, share], axis=1)
-        scores = np.stack([e.mean_clipped(X, self._n_threads()) for e in self._ensembles], axis=1)
-        total = scores.sum(axis=1, keepdims=True)
-        return np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / self.classes_.size)
-
-    def decision_function(self, X: Any) -> Matrix:
-        """Two classes: share of votes for the second class minus one half, (n_rows,). More: as `predict_proba`."""
-        shares = self.predict_proba(X)
-        return shares[:, 1] - THRESHOLD if self.classes_.size == 2 else shares
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each row."""
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]

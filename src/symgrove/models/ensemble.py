@@ -74,51 +74,71 @@ class Ensemble:
             return self.intercept[:, None] + self.slope[:, None] * outputs[self.program_of].astype(np.float64)
 
     def predict(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
-        """Mean of the members; members whose output is not finite on a row do not count there."""
-        n_programs = self.programs.size
-        multiplicity = np.bincount(self.program_of, minlength=n_programs)
-        slope = np.bincount(self.program_of, self.slope, n_programs) / self.n_samples
-        intercept = np.bincount(self.program_of, self.intercept, n_programs) / self.n_samples
+        """Mean of the members."""
         prediction = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
-            is_finite = np.isfinite(outputs)
-            values = np.where(is_finite, outputs, 0).astype(np.float64, copy=False)
-            prediction[rows] = slope @ values + intercept.sum()
-            for i in np.flatnonzero(~is_finite.all(axis=0) | ~np.isfinite(prediction[rows])):
-                kept = is_finite[:, i]
-                n_kept = multiplicity[kept].sum()
-                total = slope[kept] @ values[kept, i] + intercept[kept].sum()
-                is_usable = n_kept > 0 and np.isfinite(total)
-                prediction[rows.start + i] = total * self.n_samples / n_kept if is_usable else self.fallback
+            prediction[rows] = self._mean(outputs)
         return prediction
+
+    def _mean(self, outputs: Float) -> NDArray[np.float64]:
+        """Mean of the members from outputs of the distinct programs: coefficients of equal programs are added first."""
+        n_programs = self.programs.size
+        multiplicity = np.bincount(self.program_of, minlength=n_programs).astype(np.float64)
+        slope = np.bincount(self.program_of, self.slope, n_programs)
+        intercept = np.bincount(self.program_of, self.intercept, n_programs)
+        is_finite = np.isfinite(outputs)
+        with np.errstate(all="ignore"):
+            values = np.where(is_finite, outputs, 0).astype(np.float64, copy=False)
+            if is_finite.all():
+                mean = (slope @ values + intercept.sum()) / self.n_samples
+            else:
+                counted = is_finite.astype(np.float64)
+                mean = (slope @ values + intercept @ counted) / (multiplicity @ counted)
+        return np.where(np.isfinite(mean), mean, self.fallback)
 
     def predict_with_spread(self, X: Float, n_threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of the members' predictions on every row."""
-        mean, spread = self.predict(X, n_threads), np.empty(len(X))
+        mean, spread = np.empty((2, len(X)))
         for rows, outputs in self.outputs(X, n_threads):
+            mean[rows] = self._mean(outputs)
             members = self.member_predictions(outputs)
-            is_finite = np.isfinite(members)
-            n_finite = np.maximum(is_finite.sum(axis=0), 1)
-            with np.errstate(over="ignore"):
-                members = np.where(is_finite, members, 0.0)
-                centred = np.where(is_finite, members - members.sum(axis=0) / n_finite, 0.0)
-                spread[rows] = np.sqrt((centred**2).sum(axis=0) / n_finite)
+            centre = mean_of_finite(members, self.fallback)
+            with np.errstate(all="ignore"):
+                spread[rows] = np.sqrt(mean_of_finite((members - centre) ** 2, 0.0))
         return mean, spread
 
     def vote_share(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Share of the members that vote for class 1: whose scaled output is above one half."""
         share = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
-            share[rows] = (self.member_predictions(outputs) > THRESHOLD).mean(axis=0)
+            share[rows] = mean_of_finite(votes_of(self.member_predictions(outputs)), self.fallback)
         return share
 
     def mean_clipped(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
-        """Mean of the members' scaled outputs, each clipped to [0, 1]; one half where an output is not a number."""
+        """Mean of the members' scaled outputs, each clipped to [0, 1]."""
         mean = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
-            members = np.clip(self.member_predictions(outputs), 0.0, 1.0)
-            mean[rows] = np.where(np.isnan(members), THRESHOLD, members).mean(axis=0)
+            mean[rows] = mean_of_finite(clipped(self.member_predictions(outputs)), self.fallback)
         return mean
+
+
+def votes_of(members: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 where a member's scaled output is above one half, else 0; NaN where it is not finite."""
+    return np.where(np.isfinite(members), (members > THRESHOLD).astype(np.float64), np.nan)
+
+
+def clipped(members: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scaled outputs within [0, 1]; NaN where one is not finite."""
+    return np.where(np.isfinite(members), np.clip(members, 0.0, 1.0), np.nan)
+
+
+def mean_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.float64]:
+    """Mean over the members that are finite on a row, the one rule for all heads; `fallback` where none is."""
+    is_finite = np.isfinite(members)
+    n_finite = is_finite.sum(axis=0)
+    with np.errstate(all="ignore"):
+        mean = np.where(is_finite, members, 0.0).sum(axis=0) / n_finite
+    return np.where((n_finite > 0) & np.isfinite(mean), mean, fallback)
 
 
 def make_ensemble(

@@ -5,13 +5,13 @@ Optimistic: samples share one population, so a row shapes programs also through 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.fitness.losses import THRESHOLD, RowLoss
-from symgrove.models.ensemble import Ensemble
+from symgrove.models.ensemble import Ensemble, mean_of_finite, votes_of
 
 
 class OutOfBag(NamedTuple):
@@ -27,27 +27,22 @@ def predict_out_of_bag(
     y: NDArray[np.float64],
     counts: NDArray[np.integer],
     weight: NDArray[np.float64] | None,
-    row_loss: RowLoss,
+    head: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
 ) -> OutOfBag:
-    """Mean (squared loss) or vote share (classification) of the members that did not train on a row."""
+    """Mean of the members that did not train on a row, after the head: None for regression, else votes or clipping.
+
+    A member's error is its mean squared residual, or the share of its votes that are wrong.
+    """
     prediction = np.empty(len(X))
     losses, weights = np.zeros((2, ensemble.n_samples))
     for rows, outputs in ensemble.outputs(X):
         members = ensemble.member_predictions(outputs)
-        is_outside = (counts[:, rows] == 0) & np.isfinite(members)
-        target = y[rows]
-        if row_loss is RowLoss.SQUARED:
-            values = np.where(is_outside, members, 0.0)
-            with np.errstate(over="ignore"):
-                loss = (values - target) ** 2
-        else:
-            values = (members > THRESHOLD).astype(np.float64)
-            loss = (values != target).astype(np.float64)
-        n_outside = is_outside.sum(axis=0)
-        with np.errstate(invalid="ignore"):
-            prediction[rows] = np.where(is_outside, values, 0.0).sum(axis=0) / np.where(n_outside, n_outside, np.nan)
-        w = np.where(is_outside, 1.0 if weight is None else weight[rows], 0.0)
-        losses += (w * np.where(is_outside, loss, 0.0)).sum(axis=1)
+        members = np.where((counts[:, rows] == 0) & np.isfinite(members), members, np.nan)
+        prediction[rows] = mean_of_finite(members if head is None else head(members), np.nan)
+        with np.errstate(all="ignore"):
+            loss = (members - y[rows]) ** 2 if head is None else np.abs(votes_of(members) - y[rows])
+        is_known = np.isfinite(loss)
+        w = np.where(is_known, 1.0 if weight is None else weight[rows], 0.0)
+        losses += (w * np.where(is_known, loss, 0.0)).sum(axis=1)
         weights += w.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return OutOfBag(prediction, losses / np.where(weights > 0, weights, np.nan))
+    return OutOfBag(prediction, losses / np.where(weights > 0, weights, np.nan))

@@ -1,0 +1,128 @@
+"""Regression and classification with an ensemble: targets, predictions and out-of-bag scores, for any method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
+from symgrove.methods._estimator import EvolvedEnsemble
+from symgrove.methods._held_out import Head, Training
+from symgrove.models.ensemble import clipped, votes_of
+
+Matrix = NDArray[np.float64]
+
+
+class EnsembleRegressor(RegressorMixin, EvolvedEnsemble):
+    """Predicts the mean of the members."""
+
+    def _encode(self, y: NDArray[Any]) -> Matrix:
+        return np.asarray(y, dtype=np.float64)[None, :]
+
+    def _y_rules(self) -> dict[str, Any]:
+        return {"y_numeric": True}
+
+    def _loss(self) -> Loss:
+        return MeanSquaredError(bool(self.linear_scaling))
+
+    def _head(self, n_targets: int) -> Head:
+        return None
+
+    def _set_out_of_bag(self, training: Training, prediction: Matrix, n_given: int) -> None:
+        self.oob_prediction_ = np.full(n_given, np.nan)
+        self.oob_prediction_[training.rows] = prediction[0]
+        is_known = ~np.isnan(prediction[0])
+        self.oob_score_ = float("nan")
+        if is_known.sum() >= 2:
+            w = np.ones(is_known.sum()) if training.weight is None else training.weight[is_known]
+            y = training.targets[0][is_known]
+            with np.errstate(all="ignore"):
+                variation = w @ (y - np.average(y, weights=w)) ** 2
+                if variation > 1e-24 * (w @ y**2):  # a constant target has no score
+                    self.oob_score_ = float(1.0 - w @ (y - prediction[0][is_known]) ** 2 / variation)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Mean of the members' predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        return_std : bool, default=False
+            Also return the standard deviation of the members' predictions on each row.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_rows,)
+        spread : ndarray of shape (n_rows,)
+            Only with `return_std`.
+        """
+        X = self._check_predict(X)
+        if return_std:
+            return self._ensembles[0].predict_with_spread(X, self._n_threads())
+        return self._ensembles[0].predict(X, self._n_threads())
+
+
+class EnsembleClassifier(ClassifierMixin, EvolvedEnsemble):
+    """Two classes: the members' votes. More: an ensemble for each class."""
+
+    def _encode(self, y: NDArray[Any]) -> Matrix:
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y holds only one class, {only!r}; a classifier needs rows of at least two classes.")
+        if self.classes_.size == 2:
+            return labels.astype(np.float64)[None, :]
+        return (labels == np.arange(self.classes_.size)[:, None]).astype(np.float64)
+
+    def _loss(self) -> Loss:
+        return ClassificationError(bool(self.linear_scaling))
+
+    def _head(self, n_targets: int) -> Head:
+        return votes_of if n_targets == 1 else clipped
+
+    def _set_out_of_bag(self, training: Training, prediction: Matrix, n_given: int) -> None:
+        shares = combine_classes(prediction)
+        self.oob_prediction_ = np.full((n_given, shares.shape[1]), np.nan)
+        self.oob_prediction_[training.rows] = shares
+        is_known = ~np.isnan(shares).any(axis=1)
+        labels = training.targets[0] if len(prediction) == 1 else np.argmax(training.targets, axis=0)
+        self.oob_score_ = float("nan")
+        if is_known.any():
+            w = None if training.weight is None else training.weight[is_known]
+            self.oob_score_ = float(np.average(shares[is_known].argmax(axis=1) == labels[is_known], weights=w))
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """Two classes: shares of the votes. More: the classes' scores, divided by their sum.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_rows, n_classes)
+            Not calibrated probabilities.
+        """
+        X = self._check_predict(X)
+        if self.classes_.size == 2:
+            return combine_classes(self._ensembles[0].vote_share(X, self._n_threads())[None])
+        return combine_classes(np.stack([e.mean_clipped(X, self._n_threads()) for e in self._ensembles]))
+
+    def decision_function(self, X: Any) -> Matrix:
+        """Two classes: share of votes for the second class minus one half, (n_rows,). More: as `predict_proba`."""
+        shares = self.predict_proba(X)
+        return shares[:, 1] - THRESHOLD if self.classes_.size == 2 else shares
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of each row."""
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
+
+def combine_classes(scores: Matrix) -> Matrix:
+    """Shares of the classes, (n_rows, n_classes), from one share of votes, or from a score for each class."""
+    if len(scores) == 1:
+        return np.stack([1 - scores[0], scores[0]], axis=1)
+    total = scores.sum(axis=0)
+    return np.where(total == 0, 1.0 / len(scores), scores / np.where(total == 0, 1.0, total)).T

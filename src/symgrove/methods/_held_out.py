@@ -1,0 +1,94 @@
+"""Rows held out of the whole evolution, for early stopping: which they are, and how an ensemble does on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.dataset import make_dataset
+from symgrove.engines.cpu import CpuEngine
+from symgrove.fitness.losses import THRESHOLD
+from symgrove.methods._several import States
+from symgrove.models.ensemble import mean_of_finite
+from symgrove.models.standardization import Standardization
+from symgrove.rng import stream
+
+# What is done with members' outputs before they are averaged; None: nothing.
+Head = Callable[[NDArray[np.float64]], NDArray[np.float64]] | None
+
+
+class Training(NamedTuple):
+    """Checked training data: targets is (n_targets, n_rows), `rows` are the positions in what the user gave."""
+
+    X: NDArray[np.float64]
+    targets: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+    rows: NDArray[np.intp]
+
+
+def split(training: Training, fraction: float, seed: int, *, is_stratified: bool) -> tuple[Training, Training]:
+    """Hold rows out for early stopping; stratified, every class keeps its share, and at least one row to train on."""
+    n_rows = len(training.X)
+    order = stream(seed, "validation").permutation(n_rows)
+    groups = [order]
+    if is_stratified:
+        labels = training.targets[0] if len(training.targets) == 1 else np.argmax(training.targets, axis=0)
+        groups = [order[labels[order] == label] for label in np.unique(labels)]
+    held_out = np.concatenate([group[: min(int(np.ceil(fraction * group.size)), group.size - 1)] for group in groups])
+    if held_out.size == 0:
+        raise ValueError(
+            f"validation_fraction={fraction} of {n_rows} rows leaves none to hold out, or none to train on. Set "
+            "early_stopping=False."
+        )
+    is_held_out = np.isin(np.arange(n_rows), held_out)
+    return _take(training, np.flatnonzero(~is_held_out)), _take(training, np.flatnonzero(is_held_out))
+
+
+def _take(training: Training, rows: NDArray[np.intp]) -> Training:
+    weight = None if training.weight is None else training.weight[rows]
+    return Training(training.X[rows], training.targets[:, rows], weight, training.rows[rows])
+
+
+class HeldOutError:
+    """Error of the ensembles of elites on rows that no part of the evolution sees, combined as in predictions."""
+
+    def __init__(
+        self,
+        held_out: Training,
+        head: Head,
+        standardization: Standardization,
+        like: Sequence[CpuEngine],
+        stack: ExitStack,
+    ) -> None:
+        self.targets = held_out.targets
+        self.weight = held_out.weight
+        self.head = head
+        Z = standardization.apply(held_out.X)
+        self.engines = [
+            stack.enter_context(CpuEngine(make_dataset(Z, target, engine.dtype), engine.blocks.primitives))
+            for target, engine in zip(self.targets, like, strict=True)
+        ]
+
+    def __call__(self, state: States) -> float:
+        predictions = np.stack([self._predict(*each) for each in zip(self.engines, state, strict=True)])
+        with np.errstate(over="ignore"):
+            if self.head is None:
+                loss = (predictions[0] - self.targets[0]) ** 2
+            elif len(predictions) == 1:
+                loss = ((predictions[0] > THRESHOLD) != self.targets[0]).astype(np.float64)
+            else:
+                loss = (predictions.argmax(axis=0) != self.targets.argmax(axis=0)).astype(np.float64)
+        error = float(np.average(loss, weights=self.weight))
+        return error if np.isfinite(error) else np.inf
+
+    def _predict(self, engine: CpuEngine, state: Any) -> NDArray[np.float64]:
+        elites = state.elites
+        roots, member = np.unique(elites.root, return_inverse=True)
+        outputs = engine.outputs(state.forest, roots)[member.ravel()].astype(np.float64)
+        with np.errstate(all="ignore"):
+            members = elites.intercept[:, None] + elites.slope[:, None] * outputs
+        return mean_of_finite(members if self.head is None else self.head(members), 0.0)

@@ -1,0 +1,56 @@
+"""Predictions of an ensemble when members are not finite, and of merged members."""
+
+import numpy as np
+import pytest
+
+from symgrove import Forest, PrimitiveSet, parse
+from symgrove.models.ensemble import make_ensemble
+from symgrove.models.standardization import no_standardization, standardization_of
+
+X = np.array([[1.0], [1e200], [-2.0]])
+
+
+def ensemble_of(*members, fallback=0.25):
+    """An ensemble of (formula, slope, intercept)."""
+    forest = Forest(1, PrimitiveSet(("add", "mul", "sub", "cube")))
+    roots = np.array([parse(forest, formula) for formula, _, _ in members])
+    slope, intercept = (np.array(values) for values in zip(*((s, i) for _, s, i in members), strict=True))
+    return make_ensemble(forest, roots, slope, intercept, fallback, no_standardization(1), np.dtype("float64"))
+
+
+INF, NAN = "cube(x0)", "cube(x0) - cube(x0)"  # at x0 = 1e200
+
+
+def test_members_that_are_not_finite_on_a_row_do_not_count_there():
+    ensemble = ensemble_of((INF, 1.0, 0.0), (NAN, 1.0, 0.0), ("x0 * 0", 1.0, 0.75), (INF, 1.0, 0.0))
+    mean = ensemble.predict(X)
+    np.testing.assert_allclose(mean, [(1 + 0 + 0.75 + 1) / 4, 0.75, (-8 + 0 + 0.75 - 8) / 4])
+    np.testing.assert_allclose(ensemble.vote_share(X), [3 / 4, 1.0, 1 / 4])
+    np.testing.assert_allclose(ensemble.mean_clipped(X), [2.75 / 4, 0.75, 0.75 / 4])
+    again, spread = ensemble.predict_with_spread(X)
+    np.testing.assert_array_equal(again, mean)
+    np.testing.assert_allclose(spread, [np.std([1, 0, 0.75, 1]), 0.0, np.std([-8, 0, 0.75, -8])])
+
+
+def test_where_no_member_is_finite_the_fallback_is_predicted():
+    ensemble = ensemble_of((INF, 1.0, 0.0), (NAN, 1.0, 0.0))
+    for values in (ensemble.predict(X), ensemble.vote_share(X), ensemble.mean_clipped(X)):
+        assert values[1] == 0.25
+    assert ensemble.predict_with_spread(X)[1][1] == 0.0
+
+
+def test_equal_programs_are_stored_once():
+    ensemble = ensemble_of(("x0", 1.0, 0.0), ("x0 * x0", 1.0, 0.0), ("x0", 3.0, 2.0))
+    assert ensemble.programs.size == 2
+    np.testing.assert_allclose(ensemble.predict(X[[0, 2]]), [(1 + 1 + 5) / 3, (-2 + 4 - 4) / 3])
+
+
+@pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 1.0])])
+def test_standardisation_centres_scales_and_leaves_constants_alone(weight):
+    data = np.array([[1.0, 0.1], [2.0, 0.1], [6.0, 0.1]])
+    standardization = standardization_of(data, weight)
+    Z = standardization.apply(data)
+    w = np.ones(3) if weight is None else weight
+    np.testing.assert_allclose([w @ Z[:, 0], w @ Z[:, 0] ** 2 / w.sum()], [0, 1], atol=1e-12)
+    np.testing.assert_allclose(Z[:, 1], 0, atol=1e-15)
+    assert standardization.spread[1] == 1.0
