@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from benchmarks.evolution import Run, make_run
+from benchmarks.evolution import Run, make_asn_run, make_run
 from benchmarks.table import Line, best_of
-from symgrove import CpuEngine, Forest, PrimitiveSet, make_dataset
 
 N_ROWS = 200_000
 
@@ -23,20 +22,21 @@ def make_large_run(n_threads: int, budget: int | None = None) -> Run:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N_ROWS, 5))
     y = X[:, 0] * X[:, 1] + X[:, 2]
-    primitives = PrimitiveSet()
-    engine = CpuEngine(make_dataset(X, y, "float32"), primitives, n_threads, budget)
-    return Run(engine, Forest(5, primitives))
+    return make_run(X, y, dtype="float32", n_jobs=n_threads, memory_budget=budget)
 
 
 def threads() -> Iterator[Line]:
     one, two = make_large_run(1), make_large_run(2)
     one.start()
     two.start()
-    for generation in range(3):
-        one.step(generation)
-        two.step(generation)
-    best = best_of(4, lambda: one.step(len(one.seconds)), lambda: two.step(len(two.seconds)))
-    same = np.array_equal(one.errors, two.errors)
+    for _ in range(3):
+        one.step()
+        two.step()
+    best_of(4, one.step, two.step)
+    best = [min(run.seconds[-4:]) for run in (one, two)]
+    assert one.state is not None
+    assert two.state is not None
+    same = np.array_equal(one.state.errors, two.state.errors)
     detail = f"{N_ROWS} rows, paper settings: {best[0]:.2f} s and {best[1]:.2f} s a generation; same bits: {same}"
     yield Line("1 thread over 2 threads", best[0] / best[1], ">= 1.6", detail)
 
@@ -53,14 +53,14 @@ def memory() -> Iterator[Line]:
 
 def measure_memory(budget: int) -> None:
     """Print how much the peak of this process grows while it evolves, and the bytes in kept vectors."""
-    make_run("float32")[0].step(0)  # compile, or load from the cache
+    make_asn_run("float32")[0].step()  # compile, or load from the cache
     run = make_large_run(2, budget)
     gc.collect()
     before = psutil.Process().memory_info().rss
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     run.start()
-    for generation in range(6):
-        run.step(generation)
+    for _ in range(15):
+        run.step()
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert peak is not None
     print(int(peak[1]) * 1024 - before, run.engine._store.n_vectors * run.engine._store.vector_bytes)

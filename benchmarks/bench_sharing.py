@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.evolution import make_run
+from benchmarks.evolution import make_asn_run
 from benchmarks.table import Line
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -16,11 +16,11 @@ BINS = ((40, 65), (100, 150), (150, 250), (250, 350), (350, 450), (450, 500))  #
 def lines() -> Iterator[Line]:
     """Runs with the paper's settings; the median run for savings, the slowest sizes for growth."""
     ratios, functions, seconds, sizes = [], [], [], []
-    make_run("float32", 99)[0].step(0)  # compile
+    make_asn_run("float32", 99)[0].step()  # compile
     for seed in SEEDS:
-        run, name = make_run("float32", seed)
-        for generation in range(100):
-            run.step(generation)
+        run, name = make_asn_run("float32", seed)
+        for _ in range(100):
+            run.step()
         ratios.append(run.nominal / run.n_computed)
         functions.append(run.nominal_functions / run.n_computed)
         seconds.append(run.seconds)

@@ -17,6 +17,7 @@ from sklearn.model_selection import cross_val_score
 from symgrove import TwoSEGPClassifier, TwoSEGPRegressor, primitive, truncation
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.methods import _held_out as held_out_rows
+from symgrove.methods import two_segp
 
 SMALL = {"population_size": 60, "n_estimators": 6, "generations": 12, "random_state": 3}
 
@@ -243,6 +244,20 @@ def test_the_first_ctrl_c_leaves_a_fitted_model(data):
     assert model.n_generations_ in (3, 4)
     assert model.predict(X).shape == (150,)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_the_initial_population_is_scored_leaves_a_fitted_model(data, monkeypatch):
+    init = two_segp.TwoSEGP.init
+
+    def interrupted_init(self):
+        if len(self.samples.weights[0]) == 150:  # not while compiling
+            os.kill(os.getpid(), signal.SIGINT)
+        return init(self)
+
+    monkeypatch.setattr(two_segp.TwoSEGP, "init", interrupted_init)
+    model = TwoSEGPRegressor(**SMALL).fit(*data)
+    assert (model.stop_reason_, model.n_generations_) == ("interrupted", 0)
+    assert np.isfinite(model.predict(data[0])).all()
 
 
 def test_a_second_ctrl_c_gives_up(data):

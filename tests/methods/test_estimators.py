@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -232,7 +233,6 @@ def test_works_in_pipelines_and_searches(regression):
 
 
 def test_frames_of_pandas_and_polars_and_arrays_give_the_same_model(regression):
-    polars = pytest.importorskip("polars")
     X, y = regression
     names = ["a b", "N", "50%", "exec", "größe", "x0", "log", "`", "7", "h"]
     expected = TwoSEGPRegressor(**SMALL).fit(X, y).predict(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -35,7 +36,8 @@ class StopOnInterrupt:
         if self.is_requested:
             raise KeyboardInterrupt
         self.is_requested = True
-        print("\nsymgrove: stopping after this generation; press Ctrl-C again to give up.", file=sys.stderr, flush=True)
+        # Not print: a signal can arrive in the middle of one, which must not be entered twice.
+        os.write(2, b"\nsymgrove: stopping after this generation; press Ctrl-C again to give up.\n")
 
 
 def _is_within_outer_loop() -> bool:

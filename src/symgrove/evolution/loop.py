@@ -55,6 +55,7 @@ class Control:
     max_time: float | None = None
     history: History = field(default_factory=History)
     start: float = field(default_factory=time.perf_counter)  # when the clock of `max_time` started
+    interrupt: StopOnInterrupt = field(default_factory=StopOnInterrupt)  # whoever wants Ctrl-C caught enters it
 
 
 def evolve(method: Method[State], state: State, control: Control) -> tuple[State, str]:
@@ -62,30 +63,29 @@ def evolve(method: Method[State], state: State, control: Control) -> tuple[State
     start = control.start
     deadline = None if control.max_time is None else start + control.max_time
     longest = time.perf_counter() - start  # scoring the initial population is like a generation
-    with StopOnInterrupt() as interrupt:
-        while True:
-            before = time.perf_counter()
-            progress = Progress(state, method.describe(state), before - start)
-            reason = _reason_to_stop(progress, control, interrupt)
-            if reason is None and deadline is not None and before + RESERVE * longest > deadline:
-                reason = "max_time"
-            if reason is not None:
-                return state, reason
-            method.watch(_alarm(None if deadline is None else deadline - RESERVE * longest))
-            try:
-                state = method.step(state)
-            except OutOfTime:
-                method.rollback(state)
-                return state, "max_time"
-            except KeyboardInterrupt:
-                method.rollback(state)
-                raise
-            finally:
-                method.watch(None)
-            longest = max(longest, time.perf_counter() - before)
+    while True:
+        before = time.perf_counter()
+        progress = Progress(state, method.describe(state), before - start)
+        reason = _reason_to_stop(progress, control)
+        if reason is None and deadline is not None and before + RESERVE * longest > deadline:
+            reason = "max_time"
+        if reason is not None:
+            return state, reason
+        method.watch(_alarm(None if deadline is None else deadline - RESERVE * longest))
+        try:
+            state = method.step(state)
+        except OutOfTime:
+            method.rollback(state)
+            return state, "max_time"
+        except KeyboardInterrupt:
+            method.rollback(state)
+            raise
+        finally:
+            method.watch(None)
+        longest = max(longest, time.perf_counter() - before)
 
 
-def _reason_to_stop(progress: Progress, control: Control, interrupt: StopOnInterrupt) -> str | None:
+def _reason_to_stop(progress: Progress, control: Control) -> str | None:
     """Tell the observers, record the generation, and ask everyone; nobody is skipped because another said stop."""
     reasons = [stop.name for stop in control.stops if stop(progress)]
     probed: dict[str, Any] = {}
@@ -96,7 +96,7 @@ def _reason_to_stop(progress: Progress, control: Control, interrupt: StopOnInter
         elif answer:
             reasons.append("callback")
     control.history.append(progress, probed)
-    if interrupt.is_requested:
+    if control.interrupt.is_requested:
         reasons.append("interrupted")
     return reasons[0] if reasons else None
 

@@ -7,6 +7,7 @@ made; everything else is here.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET, CpuEngine
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.history import History
+from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.loop import Control, Observer, evolve
 from symgrove.evolution.progress import Reporter
 from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Progress, Stagnation, Stop, TargetError
@@ -83,19 +85,20 @@ class Setting(NamedTuple):
     seed: int
 
 
-class EvolvedEnsemble(CallbackSupport, BaseEstimator):
+class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
     """Base of the estimators that evolve an ensemble."""
 
+    @abstractmethod
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         """Targets of the runs, (n_targets, n_rows); sets what decoding needs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _loss(self) -> Loss:
-        raise NotImplementedError
+        """What programs are scored by."""
 
+    @abstractmethod
     def _make_part(self, material: Material) -> Part:
         """The method on one target."""
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Evolve an ensemble.
@@ -131,10 +134,11 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
         start = time.perf_counter()
         training, held_out, seed, mark, saved = self._prepare(X, y, weight, rows)
         with ExitStack() as stack:
+            interrupt = stack.enter_context(StopOnInterrupt())
             setting = self._make_setting(training, seed, stack)
             state, history, stagnation = self._resume(setting, held_out, saved, stack)
             control = self._make_control(setting, stagnation, history, mark, stack)
-            control.start = start
+            control.start, control.interrupt = start, interrupt
             state, self.stop_reason_ = evolve(setting.method, state, control)
             self._keep(setting, state, control, stagnation, mark)
             self._finish(setting, training, state, stagnation, n_given)
@@ -331,13 +335,13 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator):
         self._set_out_of_bag(training, prediction, n_given)
         self.feature_importances_ = feature_importances(self._ensembles, training.X, setting.seed)
 
+    @abstractmethod
     def _set_out_of_bag(self, training: Training, prediction: NDArray[np.float64], n_given: int) -> None:
         """Set `oob_prediction_`, with a row for each of the `n_given` rows, and `oob_score_`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _head(self, n_targets: int) -> Head:
         """What is done with members' outputs before they are averaged; None: nothing."""
-        raise NotImplementedError
 
     def _is_classifier(self) -> bool:
         return self._head(1) is not None
