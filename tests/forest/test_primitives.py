@@ -1,4 +1,5 @@
 import pickle
+import shutil
 import subprocess
 
 import numpy as np
@@ -86,6 +87,7 @@ def test_derivatives_agree_with_finite_differences(name):
         np.testing.assert_allclose(derivative(a, b, 1e-3), numeric, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_c_text_computes_the_numpy_meaning(tmp_path):
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=50) * 30, np.where(rng.random(50) < 0.2, 0.0, rng.normal(size=50))
