@@ -9,6 +9,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
@@ -401,6 +402,21 @@ def test_progress_goes_to_stderr_as_lines_without_a_terminal(capsys, data):
     assert "distinct" in captured.err
     TwoSEGPRegressor(**SMALL).fit(*data)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("is_classifier", [False, True])
+def test_scikit_learns_monitor_can_score_every_generation(data, is_classifier):
+    callbacks = pytest.importorskip("sklearn.callback")
+    X, y = pd.DataFrame(data[0]).rename(columns="c{}".format), data[1]
+    monitor = callbacks.ScoringMonitor(scoring="accuracy" if is_classifier else "r2")
+    make = TwoSEGPClassifier if is_classifier else TwoSEGPRegressor
+    model = make(**SMALL).set_callbacks(monitor)
+    model.fit(X, np.where(y > y.mean(), "high", "low") if is_classifier else y)
+    scores = monitor.get_logs().data_as_pandas["accuracy" if is_classifier else "r2"]
+    assert len(scores) == 12
+    np.testing.assert_allclose(
+        scores.iloc[-1], model.score(X, np.where(y > y.mean(), "high", "low") if is_classifier else y)
+    )
 
 
 def test_scikit_learns_callbacks_are_told_of_every_generation(data):

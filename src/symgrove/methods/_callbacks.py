@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from symgrove.evolution.stopping import Progress
@@ -49,8 +50,13 @@ def run_with_callbacks(method: Callable[..., Any], estimator: Any, *arguments: A
 
 
 @contextmanager
-def tell_callbacks(estimator: Any) -> Iterator[Callable[[Progress], bool]]:
-    """Observer that tells the callbacks of each generation as a task."""
+def tell_callbacks(
+    estimator: Any, X: Any, y: Any, fitted_attributes: Callable[[Any], dict[str, Any]]
+) -> Iterator[Callable[[Progress], bool]]:
+    """Observer that tells the callbacks of each generation as a task.
+
+    `fitted_attributes` makes, from a state, what an estimator needs to predict; only if a callback asks for that.
+    """
     from sklearn.callback import CallbackSupportMixin
 
     root = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=None)
@@ -63,8 +69,9 @@ def tell_callbacks(estimator: Any) -> Iterator[Callable[[Progress], bool]]:
             has_started = True
             return False
         task = root.subcontext(task_name="generation")
-        task.call_on_fit_task_begin(estimator=estimator)
-        return bool(task.call_on_fit_task_end(estimator=estimator))
+        task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+        attributes = partial(fitted_attributes, progress.state)
+        return bool(task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes))
 
     yield observe
     root.call_on_fit_task_end(estimator=estimator)

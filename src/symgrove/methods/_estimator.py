@@ -128,6 +128,7 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
         return self
 
     def _fit_or_raise(self, X: Any, y: Any, sample_weight: Any) -> None:
+        given = X, y
         check_evolution_parameters(self)
         X, y, weight, rows, n_given = self._check_data(X, y, sample_weight)
         self._warm_up()
@@ -138,6 +139,8 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
             setting = self._make_setting(training, seed, stack)
             state, history, stagnation = self._resume(setting, held_out, saved, stack)
             control = self._make_control(setting, stagnation, history, mark, stack)
+            if has_callbacks(self):
+                self._tell_callbacks(control, setting, training, given, stack)
             control.start, control.interrupt = start, interrupt
             state, self.stop_reason_ = evolve(setting.method, state, control)
             self._keep(setting, state, control, stagnation, mark)
@@ -277,12 +280,23 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
         observers: list[Observer] = list(_as_list(self.callbacks))
         if self.verbose:
             observers.append(stack.enter_context(Reporter(self.generations, type(self).__name__)))
-        if has_callbacks(self):
-            observers.append(stack.enter_context(tell_callbacks(self)))
         if self.checkpoint is not None:
             observers.append(_Saver(lambda state: self._save(setting, state, control, stagnation, mark)))
         control.observers = observers
         return control
+
+    def _tell_callbacks(
+        self, control: Control, setting: Setting, training: Training, given: tuple[Any, Any], stack: ExitStack
+    ) -> None:
+        """Add scikit-learn's callbacks to the observers."""
+
+        def fitted_attributes(state: States) -> dict[str, Any]:
+            return {"_ensembles": build_ensembles(setting, state, training)}
+
+        control.observers = [
+            *control.observers,
+            stack.enter_context(tell_callbacks(self, *given, fitted_attributes)),
+        ]
 
     def _to_arrays(
         self, setting: Setting, state: States, control: Control, stagnation: Stagnation | None
