@@ -52,7 +52,7 @@ def lines() -> Iterator[Line]:
         samples = engine.prepare(counts)
         outputs, target = np.ascontiguousarray(X.T), y.astype(dtype)
         ours, by_sample, by_program = best_of(
-            7,
+            25,
             lambda: score(engine, forest, roots, samples, MeanSquaredError()),  # noqa: B023
             lambda: gathering(outputs, target, indices),  # noqa: B023
             lambda: gathering_one_by_one(outputs, target, indices),  # noqa: B023
