@@ -14,8 +14,7 @@ import math
 
 from symgrove._jit import float_to_bits, subroutine
 from symgrove.engines._vector_math import TRIGONOMETRIC_LIMIT, cos, exp, expm1, log, sin
-
-EXP_CAP = 80.0  # exp(80) = 5.5e34 still fits float32
+from symgrove.forest.primitives import EXP_CAP
 
 
 @subroutine
