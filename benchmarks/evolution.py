@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from symgrove import CpuEngine, Forest, TwoSEGPRegressor
+from symgrove.methods._gp import GPState
 from symgrove.methods._held_out import Training
-from symgrove.methods.two_segp import TwoSEGP, TwoSEGPState
+from symgrove.methods._run import make_setting
+from symgrove.methods.two_segp import TwoSEGP
 from symgrove.rng import stream
 
 
@@ -38,7 +40,7 @@ class Run:
     """One evolution; `seconds` and `mean_size` have an entry for each generation."""
 
     method: TwoSEGP
-    state: TwoSEGPState | None = None
+    state: GPState | None = None
     seconds: list[float] = field(default_factory=list)
     mean_size: list[float] = field(default_factory=list)
     nominal: int = 0  # nodes of the programs that had to be evaluated, as trees
@@ -84,7 +86,7 @@ class Run:
 def make_run(X: np.ndarray, y: np.ndarray, seed: int = 0, **parameters: object) -> Run:
     """A run of 2SEGP on these rows; the engine is closed when the process ends."""
     estimator = TwoSEGPRegressor(standardize=False, **parameters)  # type: ignore[arg-type]
-    setting = estimator._make_setting(Training(X, y[None], None, np.arange(len(X))), seed, ExitStack())
+    setting = make_setting(estimator, Training(X, y[None], None, np.arange(len(X))), seed, ExitStack())
     return Run(setting.method.parts[0])
 
 

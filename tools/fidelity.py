@@ -1,8 +1,8 @@
-"""`make fidelity`: the paper's 2SEGP numbers against ours, 40 splits for each data set, the paper's settings.
+"""`make fidelity`: the paper's numbers against ours, 40 splits for each data set, the paper's settings.
 
 Data come from the folder in SYMGROVE_DATA, or ../shared/data. Every run is a line of build/fidelity.csv; started again,
 it goes on where it stopped. A cell agrees when the medians differ by at most 1.57 * sqrt(q1^2 + q2^2) / sqrt(40), q
-being the interquartile ranges (the notch rule). Arguments: names of data sets; all by default.
+being the interquartile ranges (the notch rule). Arguments: names of data sets and methods; the paper's by default.
 """
 
 from __future__ import annotations
@@ -12,19 +12,50 @@ import os
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from symgrove import TwoSEGPClassifier, TwoSEGPRegressor
+import symgrove as sg
 
 ROOT = Path(__file__).parent.parent
 N_SPLITS = 40
 REGRESSION = ("asn", "ccs", "enc", "enh")
 CLASSIFICATION = ("bcw", "heart", "iono", "sonar", "parks")
 RESULTS = ROOT / "build" / "fidelity.csv"
+POLYNOMIAL = ("add", "sub", "mul")
+
+
+class Method(NamedTuple):
+    """How a column of the paper is made here; None where the method is not for that task."""
+
+    regressor: Callable[..., Any] | None
+    classifier: Callable[..., Any] | None
+    published: str | None = None  # its name in published.toml, if not its own
+    is_extra: bool = False  # not in the paper: only if asked for
+
+
+def _selection(name: str, *, is_extra: bool = False) -> Method:
+    return Method(partial(sg.TwoSEGPRegressor, selection=name), None, is_extra=is_extra)
+
+
+METHODS = {
+    "2segp": Method(sg.TwoSEGPRegressor, sg.TwoSEGPClassifier),
+    "2segp-no-scaling": Method(None, partial(sg.TwoSEGPClassifier, linear_scaling=False)),
+    "trunc-pwb": _selection("truncation-best"),
+    "trunc-pwl": _selection("truncation-worst"),
+    "tourn4-pwb": _selection("tournament4-best"),
+    "tourn4-pwl": _selection("tournament4-worst"),
+    "tourn8-pwb": _selection("tournament8-best"),
+    "tourn8-pwl": _selection("tournament8-worst"),
+    "partition-tournament": _selection("partition-tournament", is_extra=True),
+    "partition-lexicase": _selection("partition-lexicase", is_extra=True),
+    "partition-10": _selection("partition-10", is_extra=True),
+}
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -37,24 +68,20 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     return table[:, :-1], table[:, -1]
 
 
-def cells(names: list[str]) -> Iterator[tuple[str, str]]:
-    """Data set and method; without scaling only for classification, as in the paper."""
-    for name in names:
-        yield name, "2segp"
-        if name in CLASSIFICATION:
-            yield name, "2segp_no_ls"
-
-
 def run(name: str, method: str, split: int) -> tuple[float, float]:
     """Train and test figure: root mean squared error or accuracy."""
     X, y = load(name)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=split)
     if name in REGRESSION:
-        regressor = TwoSEGPRegressor(random_state=split).fit(X_train, y_train)
-        errors = [y_train - regressor.predict(X_train), y_test - regressor.predict(X_test)]
+        make = METHODS[method].regressor
+        assert make is not None
+        model = make(random_state=split).fit(X_train, y_train)
+        errors = [y_train - model.predict(X_train), y_test - model.predict(X_test)]
         return float(np.sqrt(np.mean(errors[0] ** 2))), float(np.sqrt(np.mean(errors[1] ** 2)))
-    classifier = TwoSEGPClassifier(random_state=split, linear_scaling=method == "2segp").fit(X_train, y_train)
-    return float(classifier.score(X_train, y_train)), float(classifier.score(X_test, y_test))
+    make = METHODS[method].classifier
+    assert make is not None
+    model = make(random_state=split).fit(X_train, y_train)
+    return float(model.score(X_train, y_train)), float(model.score(X_test, y_test))
 
 
 def read() -> dict[tuple[str, str, int], tuple[float, float]]:
@@ -66,29 +93,42 @@ def read() -> dict[tuple[str, str, int], tuple[float, float]]:
 
 
 def report(name: str, method: str, runs: dict[tuple[str, str, int], tuple[float, float]]) -> None:
-    """Print the verdict on train and test figures of a cell."""
-    published = tomllib.loads((ROOT / "tools" / "published.toml").read_text())[method][name]
+    """Print our medians and, where the paper has the cell, the verdict."""
+    tables = tomllib.loads((ROOT / "tools" / "published.toml").read_text())
+    published = tables.get(METHODS[method].published or method, {}).get(name, {})
     values = np.array([runs[name, method, split] for split in range(N_SPLITS)])
     for k, part in enumerate(("train", "test")):
         low, median, high = np.percentile(values[:, k], [25, 50, 75])
-        theirs, their_range = published[part]
-        allowed = 1.57 * np.hypot(high - low, their_range) / np.sqrt(N_SPLITS)
-        verdict = "agrees" if abs(median - theirs) <= allowed else "DIFFERS"
-        ours = f"{median:.3f} ({high - low:.3f})"
-        print(
-            f"{name:6} {method:12} {part:6} ours {ours:15} paper {theirs:.3f} ({their_range:.3f})  {verdict}",
-            flush=True,
-        )
+        line = f"{name:6} {method:20} {part:6} ours {f'{median:.3f} ({high - low:.3f})':15}"
+        if part in published:
+            theirs, their_range = published[part]
+            allowed = 1.57 * np.hypot(high - low, their_range) / np.sqrt(N_SPLITS)
+            verdict = "agrees" if abs(median - theirs) <= allowed else "DIFFERS"
+            line += f" paper {theirs:.3f} ({their_range:.3f})  {verdict}"
+        print(line, flush=True)
 
 
-def main(names: list[str]) -> None:
-    """Do what is missing, then report, data set by data set."""
-    unknown = [name for name in names if name not in REGRESSION + CLASSIFICATION]
+def cells(wanted: list[str]) -> list[tuple[str, str]]:
+    """Data set and method of every cell that was asked for."""
+    unknown = [name for name in wanted if name not in REGRESSION + CLASSIFICATION and name not in METHODS]
     if unknown:
-        raise SystemExit(f"unknown data set {unknown[0]!r}; known: {', '.join(REGRESSION + CLASSIFICATION)}")
+        known = ", ".join([*REGRESSION, *CLASSIFICATION, *METHODS])
+        raise SystemExit(f"unknown data set or method {unknown[0]!r}; known: {known}")
+    names = [name for name in wanted if name not in METHODS] or [*REGRESSION, *CLASSIFICATION]
+    methods = [name for name in wanted if name in METHODS] or [n for n, m in METHODS.items() if not m.is_extra]
+    return [
+        (name, method)
+        for method in methods
+        for name in names
+        if (METHODS[method].regressor if name in REGRESSION else METHODS[method].classifier) is not None
+    ]
+
+
+def main(wanted: list[str]) -> None:
+    """Do what is missing, then report, cell by cell."""
     RESULTS.parent.mkdir(exist_ok=True)
     runs = read()
-    for name, method in cells(names or [*REGRESSION, *CLASSIFICATION]):
+    for name, method in cells(wanted):
         for split in range(N_SPLITS):
             if (name, method, split) not in runs:
                 start = time.perf_counter()

@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 
 from symgrove import partitioned_truncation, tournament, truncation
+from symgrove.selection import NAMES, Partition
+from symgrove.selection.lexicase import partitioned_lexicase
+from symgrove.selection.tournament import partitioned_tournament
 
 SELECTIONS = {
     "truncation": lambda errors, n, rng: truncation(errors.max(axis=1), n),
     "partitioned_truncation": partitioned_truncation,
     "tournament": lambda errors, n, rng: tournament(errors.min(axis=1), n, 4, rng),
+    "partitioned_tournament": lambda errors, n, rng: partitioned_tournament(errors, n, 4, rng),
+    "partitioned_lexicase": lambda errors, n, rng: partitioned_lexicase(errors, errors, n, rng),
+    "Partition(n_parts=3, tournament_size=4)": Partition(n_parts=3, tournament_size=4),
+    **{name: select for name, select in NAMES.items() if not hasattr(select, "n_cases")},
 }
 
 

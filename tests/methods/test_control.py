@@ -203,9 +203,9 @@ def _mark_of(file):
 KILLED = """
 import sys, numpy as np
 from sklearn.datasets import make_friedman1
-import symgrove.methods._estimator as estimator
+import symgrove.methods._run as run
 from symgrove import TwoSEGPRegressor
-estimator.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+run.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 X, y = make_friedman1(150, random_state=0)
 model = TwoSEGPRegressor(population_size=60, n_estimators=6, generations=60, random_state=3, checkpoint=sys.argv[1])
 print("ready", flush=True)

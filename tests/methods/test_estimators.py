@@ -347,7 +347,7 @@ def test_bad_weights_get_a_clear_error(regression, weight, message):
         ("init_depth", 3, "init_depth must be a pair"),
         ("p_crossover", 0.9, "sum to at most 1"),
         ("linear_scaling", "yes", "linear_scaling must be True or False"),
-        ("selection", "lexicase", "selection must be 'partition' or a function"),
+        ("selection", "lexicase", "selection must be one of 'partition', "),
         ("max_time", 0, "max_time must be a number above 0"),
         ("max_evaluations", 0, "max_evaluations must be"),
         ("validation_fraction", 1.5, "validation_fraction must be"),

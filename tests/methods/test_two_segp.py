@@ -9,6 +9,7 @@ import pytest
 from symgrove import TwoSEGPRegressor
 from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.methods._held_out import Training
+from symgrove.methods._run import make_setting
 from symgrove.rng import stream
 from tests.naive import two_segp as naive
 from tests.naive.programs import from_tokens
@@ -19,7 +20,7 @@ PAPER = [("add", 2), ("sub", 2), ("mul", 2), ("div", 2), ("sqrt", 1), ("log", 1)
 
 def make_method(stack, X, y, seed, **parameters):
     estimator = TwoSEGPRegressor(standardize=False, **parameters)
-    return estimator._make_setting(Training(X, y[None], None, np.arange(len(X))), seed, stack).method.parts[0]
+    return make_setting(estimator, Training(X, y[None], None, np.arange(len(X))), seed, stack).method.parts[0]
 
 
 # Seeds without programs whose errors are equal but for rounding, such as x0 and x0 - 2 * x0: those are a toss-up.
@@ -53,7 +54,7 @@ def test_elite_errors_never_rise_and_are_those_of_their_programs():
             assert state.errors.shape == (60, 7)
             # No program of the population beats an elite.
             assert (state.errors >= state.elites.error).all()
-        scores = method._score(state.elites.root)
+        scores = method.score(state.elites.root, method.samples)
         np.testing.assert_allclose(np.diag(scores.errors), state.elites.error, rtol=1e-9)
 
 

@@ -11,3 +11,43 @@ def partitioned_truncation(errors, slots):
     for j, n in enumerate(slots):
         selected += truncation([row[j] for row in errors], n)
     return selected
+
+
+def tournaments(errors, n_selected, size, rng):
+    """The first drawn of the best of each tournament."""
+    winners = []
+    for contestants in rng.integers(len(errors), size=(n_selected, size)).tolist():
+        winners.append(min(contestants, key=lambda i: errors[i]))
+    return winners
+
+
+def deviation(values):
+    values = sorted(v for v in values if v < float("inf"))
+    middle = median(values)
+    return median(sorted(abs(v - middle) for v in values))
+
+
+def median(ordered):
+    n = len(ordered)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+
+
+def lexicase(errors, cases, sample_of, rng):
+    """Lexicase with the same draws as the kernel; programs must be distinct and usable."""
+    n_cases = len(cases[0])
+    order = list(range(n_cases))
+    selected = []
+    for j in sample_of:
+        column = [row[j] for row in errors]
+        limit = min(column) + deviation(column)
+        pool = [i for i in range(len(errors)) if column[i] <= limit]
+        for c in range(n_cases):
+            if len(pool) == 1:
+                break
+            k = c + min(int(rng.random() * (n_cases - c)), n_cases - c - 1)
+            order[c], order[k] = order[k], order[c]
+            case = [row[order[c]] for row in cases]
+            limit = min(case[i] for i in pool) + deviation(case)
+            pool = [i for i in pool if case[i] <= limit]
+        selected.append(pool[min(int(rng.random() * len(pool)), len(pool) - 1)])
+    return selected

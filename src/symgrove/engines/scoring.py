@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.dataset import make_dataset
 from symgrove.engines.base import Engine, Roots
-from symgrove.fitness.losses import Loss, RowLoss, mask_unusable
+from symgrove.engines.cpu import CpuEngine
+from symgrove.fitness.losses import THRESHOLD, Loss, RowLoss, mask_unusable
 from symgrove.fitness.moments import Centre, Matrix, Moments, Samples, is_doubtful, replace_rows, sample_means
 from symgrove.fitness.scaling import Fit, Scaling, fit_linear_scaling, identity_scaling, no_scaling
 from symgrove.forest.forest import Forest, as_roots
@@ -111,3 +113,25 @@ def _refine(engine: Engine, forest: Forest, roots: Roots, samples: Samples, fit:
     sums = engine.errors(forest, roots[rows], own, samples, RowLoss.SQUARED)
     errors[rows] = sums / samples.total
     return errors
+
+
+def row_errors(
+    engine: CpuEngine, forest: Forest, roots: Roots, samples: Samples, loss: Loss, rows: NDArray[np.intp]
+) -> Matrix:
+    """Errors of programs on single rows, (n_programs, n_rows), with the scaling of the first of the samples.
+
+    The programs are evaluated again on these rows alone, which costs little if they are few.
+    """
+    errors, scaling = score(engine, forest, roots, samples, loss)
+    distinct, position = np.unique(roots, return_inverse=True)
+    data = make_dataset(engine.data.columns[:, rows].T, engine.data.y[rows], engine.dtype)
+    with CpuEngine(data, engine.blocks.primitives) as small:
+        outputs = small.outputs(forest, distinct)[position.ravel()].astype(np.float64)
+    with np.errstate(all="ignore"):
+        scaled = scaling.intercept[:, :1] + scaling.slope[:, :1] * outputs
+        if loss.row_loss is RowLoss.MISCLASSIFIED:
+            losses = ((scaled > THRESHOLD) != data.y).astype(np.float64)
+        else:
+            losses = (scaled - data.y) ** 2
+    is_usable = np.isfinite(losses) & np.isfinite(errors[:, :1])
+    return np.where(is_usable, losses, np.inf)

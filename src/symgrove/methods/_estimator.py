@@ -1,53 +1,51 @@
-"""What the scikit-learn faces of methods share: validation, control, fitted attributes.
+"""What the scikit-learn faces of methods share: validation, resuming, fitted attributes.
 
 `fit` is a table of contents. A subclass says how targets are encoded, which loss they have, and how predictions are
-made; everything else is here.
+made; the evolution itself is `_run.py`.
 """
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from symgrove._checks import numeric_vector
-from symgrove.dataset import make_dataset
-from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET, CpuEngine
 from symgrove.evolution import checkpoint as checkpoints
-from symgrove.evolution.history import History
 from symgrove.evolution.interrupt import StopOnInterrupt
-from symgrove.evolution.loop import Control, Observer, evolve
-from symgrove.evolution.progress import Reporter
-from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Progress, Stagnation, Stop, TargetError
-from symgrove.fitness.bootstrap import bootstrap_counts, check_sample_weight
+from symgrove.evolution.loop import Observer
+from symgrove.fitness.bootstrap import check_sample_weight
 from symgrove.fitness.losses import Loss
-from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest
-from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods._callbacks import CallbackSupport, has_callbacks, run_with_callbacks, tell_callbacks
-from symgrove.methods._elites import Elites
-from symgrove.methods._held_out import Head, HeldOutError, Training, split
+from symgrove.methods._gp import Material
+from symgrove.methods._held_out import Head, Training, split
 from symgrove.methods._input import check_columns, check_finite, is_foreign_frame
-from symgrove.methods._parameters import check_evolution_parameters
-from symgrove.methods._several import Part, Several, States
-from symgrove.models.ensemble import Ensemble, make_ensemble
+from symgrove.methods._parameters import EvolutionParameters
+from symgrove.methods._run import (
+    Job,
+    Outcome,
+    Saved,
+    Setting,
+    Tell,
+    as_list,
+    build_ensembles,
+    finish_members,
+    make_setting,
+    n_workers,
+    run,
+)
+from symgrove.methods._several import Part, States
 from symgrove.models.importance import feature_importances
 from symgrove.models.members import Member, list_members
 from symgrove.models.out_of_bag import OutOfBag, predict_out_of_bag
-from symgrove.models.standardization import Standardization, no_standardization, standardization_of
-from symgrove.rng import stream
 
-SECONDS_BETWEEN_CHECKPOINTS = 2.0
 # What has been compiled in this process: kinds of estimators with their functions and dtype.
 _warmed_up: set[tuple[Any, ...]] = set()
 # Parameters that may differ between a checkpoint and the run that resumes it.
@@ -66,26 +64,7 @@ _CONTROL = {
 }
 
 
-class Material(NamedTuple):
-    """What a method is made from for one target."""
-
-    engine: CpuEngine
-    samples: Samples
-    loss: Loss
-    source: RandomPrograms
-    seed: int
-
-
-class Setting(NamedTuple):
-    """One fit: its method, the samples it was drawn, and what predictions need."""
-
-    method: Several
-    counts: NDArray[np.int32]
-    standardization: Standardization
-    seed: int
-
-
-class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
+class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
     """Base of the estimators that evolve an ensemble."""
 
     @abstractmethod
@@ -97,8 +76,24 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
         """What programs are scored by."""
 
     @abstractmethod
+    def _make_source(self, forest: Forest) -> RandomPrograms:
+        """Where random programs come from."""
+
+    @abstractmethod
     def _make_part(self, material: Material) -> Part:
         """The method on one target."""
+
+    @abstractmethod
+    def _head(self, n_targets: int) -> Head:
+        """What is done with members' outputs before they are combined; None: nothing."""
+
+    def _aggregation(self) -> str:
+        """How members' predictions are combined: mean or median."""
+        return "mean"
+
+    def _has_out_of_bag(self) -> bool:
+        """Whether members leave training rows out."""
+        return True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Evolve an ensemble.
@@ -129,23 +124,18 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
 
     def _fit_or_raise(self, X: Any, y: Any, sample_weight: Any) -> None:
         given = X, y
-        check_evolution_parameters(self)
+        self._check_parameters()
         X, y, weight, rows, n_given = self._check_data(X, y, sample_weight)
         self._warm_up()
-        start = time.perf_counter()
-        training, held_out, seed, mark, saved = self._prepare(X, y, weight, rows)
-        with ExitStack() as stack:
-            interrupt = stack.enter_context(StopOnInterrupt())
-            setting = self._make_setting(training, seed, stack)
-            state, history, stagnation = self._resume(setting, held_out, saved, stack)
-            control = self._make_control(setting, stagnation, history, mark, stack)
-            if has_callbacks(self):
-                self._tell_callbacks(control, setting, training, given, stack)
-            control.start, control.interrupt = start, interrupt
-            state, self.stop_reason_ = evolve(setting.method, state, control)
-            self._keep(setting, state, control, stagnation, mark)
-            self._finish(setting, training, state, stagnation, n_given)
-        self.history_ = control.history.as_arrays()
+        job = self._prepare(X, y, weight, rows)
+        with StopOnInterrupt() as interrupt:
+            outcome = self._evolve(job, interrupt, given)
+        self._keep(job, outcome)
+        self._finish(job, outcome, n_given)
+
+    def _evolve(self, job: Job, interrupt: StopOnInterrupt, given: tuple[Any, Any]) -> Outcome:
+        """From a job to what it leaves."""
+        return run(self, job, interrupt, self._tell(job, given) if has_callbacks(self) else None)
 
     # Data
 
@@ -178,13 +168,11 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
     def _y_rules(self) -> dict[str, Any]:
         return {}
 
-    def _prepare(
-        self, X: NDArray[np.float64], y: Any, weight: Any, rows: NDArray[np.intp]
-    ) -> tuple[Training, Training | None, int, str, tuple[Any, Any] | None]:
+    def _prepare(self, X: NDArray[np.float64], y: Any, weight: Any, rows: NDArray[np.intp]) -> Job:
         """Encode the target, find the run to resume if there is one, and hold rows out for early stopping."""
         targets = self._encode(y)
         mark = ""
-        saved: tuple[Any, Any] | None = None
+        saved: Saved | None = None
         if self.checkpoint is not None or self.warm_start:
             arrays = {"X": X, "targets": targets, "weight": np.zeros(0) if weight is None else weight}
             parameters = {**_comparable(self.get_params(deep=False)), "estimator": type(self).__name__}
@@ -204,158 +192,76 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
         training, held_out = Training(X, targets, weight, rows), None
         if self.early_stopping:
             training, held_out = split(training, self.validation_fraction, seed, is_stratified=self._is_classifier())
-        return training, held_out, seed, mark, saved
+        limits = self.generations, self.max_time, self.max_evaluations
+        return Job(training, held_out, seed, mark, saved, self.checkpoint, *limits, member=0)
 
     # The run
 
     def _warm_up(self) -> None:
         """Compile, or load from the cache, on a few made-up rows: `max_time` does not count it."""
-        names = tuple(f if isinstance(f, str) else getattr(f, "function", f) for f in _as_list(self.functions))
-        key = (type(self).__name__, names, str(self.dtype), bool(self.linear_scaling))
+        names = tuple(f if isinstance(f, str) else getattr(f, "function", f) for f in as_list(self.functions))
+        options = (str(self.dtype), repr(self._loss()), repr(getattr(self, "selection", "")))
+        key = (type(self).__name__, names, *options)
         if key in _warmed_up:
             return
         X = np.arange(12.0).reshape(6, 2) % 5
         with ExitStack() as stack:
-            setting = self._make_setting(Training(X, X[None, :, 0] % 2, None, np.arange(6)), 0, stack)
+            setting = make_setting(self, Training(X, X[None, :, 0] % 2, None, np.arange(6)), 0, stack)
             state = setting.method.step(setting.method.init())
-            for part, own in zip(setting.method.parts, state, strict=True):
-                part.finish(own)
+            finish_members(setting, state)
         _warmed_up.add(key)
 
-    def _make_setting(self, training: Training, seed: int, stack: ExitStack) -> Setting:
-        n_rows, n_features = training.X.shape
-        standardization = (
-            standardization_of(training.X, training.weight) if self.standardize else no_standardization(n_features)
-        )
-        Z = standardization.apply(training.X)
-        counts = bootstrap_counts(n_rows, self.n_estimators, seed)
-        primitives = PrimitiveSet(self.functions, self.epsilon)
-        budget = (DEFAULT_MEMORY_BUDGET if self.memory_budget is None else self.memory_budget) // len(training.targets)
-        parts = []
-        for k, target in enumerate(training.targets):
-            data = make_dataset(Z, target, self.dtype)
-            engine = stack.enter_context(CpuEngine(data, primitives, effective_n_jobs(self.n_jobs), budget))
-            source = RandomPrograms(Forest(n_features, primitives), self.constant_range, self.init_depth[1])
-            own_seed = seed if k == 0 else int(stream(seed, "class", k).integers(2**31))
-            parts.append(
-                self._make_part(
-                    Material(engine, engine.prepare(counts, training.weight), self._loss(), source, own_seed)
-                )
-            )
-        return Setting(Several(parts), counts, standardization, seed)
+    def _tell(self, job: Job, given: tuple[Any, Any]) -> Tell:
+        """What makes an observer of scikit-learn's callbacks."""
 
-    def _resume(
-        self, setting: Setting, held_out: Training | None, saved: tuple[Any, Any] | None, stack: ExitStack
-    ) -> tuple[States, History, Stagnation | None]:
-        stagnation = None
-        if held_out is not None:
-            engines = [part.engine for part in setting.method.parts]
-            head = self._head(len(held_out.targets))
-            measure = HeldOutError(held_out, head, setting.standardization, engines, stack)
-            stagnation = Stagnation(measure, self.n_generations_no_change, setting.method.to_arrays)
-        if saved is None:
-            return setting.method.init(), History(), stagnation
-        groups: dict[str, dict[str, Any]] = {"state": {}, "history": {}, "stagnation": {}}
-        try:
-            for name, array in saved[0].items():
-                group, _, rest = name.partition("/")
-                groups[group][rest] = array
-            if stagnation is not None:
-                stagnation.from_arrays(groups["stagnation"])
-            return setting.method.from_arrays(groups["state"]), History(groups["history"]), stagnation
-        except checkpoints.UNREADABLE as error:
-            raise checkpoints.damaged(self.checkpoint, error) from error
+        def make_observer(setting: Setting, stack: ExitStack) -> Observer:
+            def fitted_attributes(state: States) -> dict[str, Any]:
+                members = finish_members(setting, state)
+                return {"_ensembles": build_ensembles(setting, state, job.training, members)}
 
-    def _make_control(
-        self, setting: Setting, stagnation: Stagnation | None, history: History, mark: str, stack: ExitStack
-    ) -> Control:
-        stops: list[Stop] = [MaxGenerations(self.generations)]
-        if self.max_evaluations is not None:
-            stops.append(MaxEvaluations(self.max_evaluations))
-        if self.target_error is not None:
-            stops.append(TargetError(self.target_error))
-        if stagnation is not None:
-            stops.append(stagnation)
-        control = Control(stops, [], self.max_time, history)
-        observers: list[Observer] = list(_as_list(self.callbacks))
-        if self.verbose:
-            observers.append(stack.enter_context(Reporter(self.generations, type(self).__name__)))
-        if self.checkpoint is not None:
-            observers.append(_Saver(lambda state: self._save(setting, state, control, stagnation, mark)))
-        control.observers = observers
-        return control
+            return stack.enter_context(tell_callbacks(self, *given, fitted_attributes))
 
-    def _tell_callbacks(
-        self, control: Control, setting: Setting, training: Training, given: tuple[Any, Any], stack: ExitStack
-    ) -> None:
-        """Add scikit-learn's callbacks to the observers."""
+        return make_observer
 
-        def fitted_attributes(state: States) -> dict[str, Any]:
-            return {"_ensembles": build_ensembles(setting, state, training)}
-
-        control.observers = [
-            *control.observers,
-            stack.enter_context(tell_callbacks(self, *given, fitted_attributes)),
-        ]
-
-    def _to_arrays(
-        self, setting: Setting, state: States, control: Control, stagnation: Stagnation | None
-    ) -> dict[str, NDArray[Any]]:
-        groups = {"state": setting.method.to_arrays(state), "history": control.history.as_arrays()}
-        if stagnation is not None:
-            groups["stagnation"] = stagnation.to_arrays()
-        return {f"{group}/{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
-
-    def _save(
-        self, setting: Setting, state: States, control: Control, stagnation: Stagnation | None, mark: str
-    ) -> None:
-        arrays = self._to_arrays(setting, state, control, stagnation)
-        checkpoints.save(self.checkpoint, arrays, {"fingerprint": mark, "seed": setting.seed})
-
-    def _keep(
-        self, setting: Setting, state: States, control: Control, stagnation: Stagnation | None, mark: str
-    ) -> None:
-        """Write the last checkpoint; keep the run for a warm start if one is wanted."""
-        if self.checkpoint is not None:
-            self._save(setting, state, control, stagnation, mark)
+    def _keep(self, job: Job, outcome: Outcome) -> None:
+        """Keep the run for a warm start if one is wanted."""
         self.__dict__.pop("_kept", None)
         if self.warm_start:
-            arrays = self._to_arrays(setting, state, control, stagnation)
-            self._kept = (arrays, {"fingerprint": mark, "seed": setting.seed})
+            self._kept = (outcome.arrays, {"fingerprint": job.mark, "seed": job.seed})
 
     # The model
 
-    def _finish(
-        self, setting: Setting, training: Training, state: States, stagnation: Stagnation | None, n_given: int
-    ) -> None:
-        self.n_generations_ = state[0].generation
-        if stagnation is not None and stagnation.best is not None:
-            state = setting.method.from_arrays(stagnation.best)
-        self._ensembles = build_ensembles(setting, state, training)
+    def _finish(self, job: Job, outcome: Outcome, n_given: int) -> None:
+        self.stop_reason_ = outcome.reason
+        self.n_generations_ = outcome.n_generations
+        self.history_ = outcome.history
+        self._ensembles = outcome.ensembles
+        self.ensemble_, prediction = self._list_members(job.training, outcome)
+        if self._has_out_of_bag():
+            self._set_out_of_bag(job.training, prediction, n_given)
+        self.feature_importances_ = feature_importances(self._ensembles, job.training.X, job.seed)
+
+    def _list_members(self, training: Training, outcome: Outcome) -> tuple[list[Member], NDArray[np.float64]]:
+        """The members as people read them, and the out-of-bag predictions of every target."""
         names = getattr(self, "feature_names_in_", None)
+        prune = bool(getattr(self, "prune", True)) and self._aggregation() == "mean"
         members: list[Member] = []
-        outside: list[OutOfBag] = []
-        for k, (ensemble, own) in enumerate(zip(self._ensembles, state, strict=True)):
+        predictions = []
+        for k, (ensemble, in_bag, outside) in enumerate(
+            zip(outcome.ensembles, outcome.in_bag, outcome.outside, strict=True)
+        ):
             head = self._head(len(training.targets))
-            outside.append(
-                predict_out_of_bag(ensemble, training.X, training.targets[k], setting.counts, training.weight, head)
+            found: OutOfBag = predict_out_of_bag(
+                ensemble, training.X, training.targets[k], outside, training.weight, head
             )
-            target = self.classes_[k] if len(self._ensembles) > 1 else None
-            members += list_members(
-                ensemble, own.elites.error, outside[-1].error, names, target, prune=bool(self.prune)
-            )
-        self.ensemble_ = members
-        prediction = np.stack([o.prediction for o in outside])
-        self._set_out_of_bag(training, prediction, n_given)
-        self.feature_importances_ = feature_importances(self._ensembles, training.X, setting.seed)
+            predictions.append(found.prediction)
+            target = self.classes_[k] if len(outcome.ensembles) > 1 else None
+            members += list_members(ensemble, in_bag, found.error, names, target, prune=prune)
+        return members, np.stack(predictions)
 
     @abstractmethod
     def _set_out_of_bag(self, training: Training, prediction: NDArray[np.float64], n_given: int) -> None:
         """Set `oob_prediction_`, with a row for each of the `n_given` rows, and `oob_score_`."""
-
-    @abstractmethod
-    def _head(self, n_targets: int) -> Head:
-        """What is done with members' outputs before they are averaged; None: nothing."""
 
     def _is_classifier(self) -> bool:
         return self._head(1) is not None
@@ -377,44 +283,15 @@ class EvolvedEnsemble(CallbackSupport, BaseEstimator, ABC):
         return X.astype(np.float64)
 
     def _n_threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
+        return n_workers(self.n_jobs)
 
+    def _n_engine_threads(self) -> int:
+        """Threads of one evolution."""
+        return self._n_threads()
 
-def build_ensembles(setting: Setting, state: States, training: Training) -> list[Ensemble]:
-    """The elites of every run as ensembles with forests of their own."""
-    ensembles = []
-    for part, own, target in zip(setting.method.parts, state, training.targets, strict=True):
-        fallback = float(np.average(target, weights=training.weight))
-        elites = part.finish(own)
-        ensembles.append(_ensemble_of(elites, own.forest, fallback, setting.standardization, part.engine.dtype))
-    return ensembles
-
-
-def _ensemble_of(
-    elites: Elites, forest: Forest, fallback: float, standardization: Standardization, dtype: np.dtype[Any]
-) -> Ensemble:
-    is_usable = np.isfinite(elites.error)
-    if not is_usable.all():  # no program had finite outputs: predict the mean
-        constant = forest.constant(0.0)
-        elites = elites._replace(
-            root=np.where(is_usable, elites.root, constant),
-            slope=np.where(is_usable, elites.slope, 0.0),
-            intercept=np.where(is_usable, elites.intercept, fallback),
-        )
-    return make_ensemble(forest, elites.root, elites.slope, elites.intercept, fallback, standardization, dtype)
-
-
-class _Saver:
-    """Observer that saves a checkpoint now and then."""
-
-    def __init__(self, save: Callable[[States], None]) -> None:
-        self.save = save
-        self.last = time.perf_counter()
-
-    def __call__(self, progress: Progress) -> None:
-        if time.perf_counter() - self.last >= SECONDS_BETWEEN_CHECKPOINTS:
-            self.save(progress.state)
-            self.last = time.perf_counter()
+    def _shows_generations(self) -> bool:
+        """Whether an evolution shows its own progress."""
+        return bool(self.verbose)
 
 
 def _seed_of(random_state: Any) -> int:
@@ -426,16 +303,10 @@ def _seed_of(random_state: Any) -> int:
 def _comparable(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters that make a run what it is; functions by name."""
     kept = {name: value for name, value in parameters.items() if name not in _CONTROL}
-    kept["functions"] = [getattr(f, "function", f) or f.name for f in _as_list(kept["functions"])]
+    kept["functions"] = [getattr(f, "function", f) or f.name for f in as_list(kept["functions"])]
     if not isinstance(kept["random_state"], (int, np.integer, type(None))):
         kept["random_state"] = "generator"  # its seed is drawn once and saved
     return kept
-
-
-def _as_list(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _generation_of(saved: tuple[Any, Any]) -> int:

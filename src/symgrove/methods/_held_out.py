@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import CpuEngine
 from symgrove.fitness.losses import THRESHOLD
-from symgrove.methods._several import States
-from symgrove.models.ensemble import mean_of_finite
+from symgrove.methods._several import Part, States
+from symgrove.models.ensemble import COMBINE
 from symgrove.models.standardization import Standardization
 from symgrove.rng import stream
 
@@ -54,27 +54,30 @@ def _take(training: Training, rows: NDArray[np.intp]) -> Training:
 
 
 class HeldOutError:
-    """Error of the ensembles of elites on rows that no part of the evolution sees, combined as in predictions."""
+    """Error of the ensembles on rows that no part of the evolution sees, combined as in predictions."""
 
     def __init__(
         self,
         held_out: Training,
         head: Head,
+        aggregation: str,
         standardization: Standardization,
-        like: Sequence[CpuEngine],
+        parts: Sequence[Part],
         stack: ExitStack,
     ) -> None:
         self.targets = held_out.targets
         self.weight = held_out.weight
         self.head = head
+        self.combine = COMBINE[aggregation]
+        self.parts = parts
         Z = standardization.apply(held_out.X)
         self.engines = [
-            stack.enter_context(CpuEngine(make_dataset(Z, target, engine.dtype), engine.blocks.primitives))
-            for target, engine in zip(self.targets, like, strict=True)
+            stack.enter_context(CpuEngine(make_dataset(Z, target, part.engine.dtype), part.engine.blocks.primitives))
+            for target, part in zip(self.targets, parts, strict=True)
         ]
 
     def __call__(self, state: States) -> float:
-        predictions = np.stack([self._predict(*each) for each in zip(self.engines, state, strict=True)])
+        predictions = np.stack([self._predict(*each) for each in zip(self.engines, self.parts, state, strict=True)])
         with np.errstate(over="ignore"):
             if self.head is None:
                 loss = (predictions[0] - self.targets[0]) ** 2
@@ -85,10 +88,10 @@ class HeldOutError:
         error = float(np.average(loss, weights=self.weight))
         return error if np.isfinite(error) else np.inf
 
-    def _predict(self, engine: CpuEngine, state: Any) -> NDArray[np.float64]:
-        elites = state.elites
-        roots, member = np.unique(elites.root, return_inverse=True)
+    def _predict(self, engine: CpuEngine, part: Part, state: Any) -> NDArray[np.float64]:
+        ensemble = part.members(state)
+        roots, member = np.unique(ensemble.root, return_inverse=True)
         outputs = engine.outputs(state.forest, roots)[member.ravel()].astype(np.float64)
         with np.errstate(all="ignore"):
-            members = elites.intercept[:, None] + elites.slope[:, None] * outputs
-        return mean_of_finite(members if self.head is None else self.head(members), 0.0)
+            members = ensemble.intercept[:, None] + ensemble.slope[:, None] * outputs
+        return self.combine(members if self.head is None else self.head(members), 0.0)

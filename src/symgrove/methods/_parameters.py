@@ -1,51 +1,121 @@
-"""Checks of constructor parameters: what was given, what is accepted."""
+"""Constructor parameters that methods share, and their checks: what was given, what is accepted.
+
+Parameters are fields of keyword-only dataclasses: scikit-learn reads their names and defaults from the constructor that
+a dataclass gets, and a method adds its own by inheriting.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from symgrove._checks import check_flag, check_number, check_pair, check_whole
 from symgrove.dataset import check_dtype
 from symgrove.evolution.checkpoint import check_path
-from symgrove.forest.primitives import PrimitiveSet
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import PAPER_FUNCTIONS, PROTECTION_EPSILON, PrimitiveSet
+from symgrove.forest.random_programs import RandomPrograms
 
 
-def check_evolution_parameters(estimator: Any) -> None:
-    """Check all parameters that do not depend on data; functions, epsilon and rates are checked where they are used."""
-    check_whole("population_size", estimator.population_size, 2)
-    check_whole("n_estimators", estimator.n_estimators, 1)
-    if estimator.n_estimators > estimator.population_size:
+# Not compared and not printed by the dataclass: that is scikit-learn's.
+@dataclass(kw_only=True, eq=False, repr=False)
+class EvolutionParameters(BaseEstimator):
+    """What every method has: the size of the run, the functions, and control."""
+
+    population_size: int = 500
+    generations: int = 100
+    functions: Any = PAPER_FUNCTIONS
+    epsilon: Any = PROTECTION_EPSILON
+    standardize: bool = True
+    max_time: float | None = None
+    max_evaluations: int | None = None
+    target_error: float | None = None
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_generations_no_change: int = 20
+    dtype: str = "float64"
+    memory_budget: int | None = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    callbacks: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    def _check_parameters(self) -> None:
+        """Check what does not depend on data; functions, epsilon and rates are checked where they are used."""
+        check_whole("population_size", self.population_size, 2)
+        check_whole("generations", self.generations, 0)
+        for name in ("standardize", "early_stopping", "warm_start"):
+            check_flag(name, getattr(self, name))
+        check_number("max_time", self.max_time, 0, np.inf, is_optional=True)
+        check_whole("max_evaluations", self.max_evaluations, 1, is_optional=True)
+        check_number("target_error", self.target_error, -np.inf, np.inf, is_optional=True)
+        check_number("validation_fraction", self.validation_fraction, 0, 1)
+        check_whole("n_generations_no_change", self.n_generations_no_change, 1)
+        check_whole("memory_budget", self.memory_budget, 1, is_optional=True)
+        check_whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
+        check_dtype(self.dtype)
+        PrimitiveSet(self.functions, self.epsilon)
+        callbacks = self.callbacks if isinstance(self.callbacks, (list, tuple)) else [self.callbacks]
+        if not all(callback is None or callable(callback) for callback in callbacks):
+            raise ValueError(f"callbacks must be a function or a list of functions, got {self.callbacks!r}.")
+        if self.checkpoint is not None:
+            check_path(self.checkpoint)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ProgramParameters(EvolutionParameters):
+    """What methods with the paper's programs and subtree variation have."""
+
+    constant_range: tuple[float, float] | None = (-5.0, 5.0)
+    init_depth: tuple[int, int] = (2, 6)
+    min_grow_depth: int = 0
+    max_size: int = 500
+    p_crossover: float = 0.5
+    p_mutation: float = 0.5
+    linear_scaling: bool = True
+
+    def _make_source(self, forest: Forest) -> RandomPrograms:
+        return RandomPrograms(forest, self.constant_range, self.init_depth[1])
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_whole("max_size", self.max_size, 1)
+        check_pair("init_depth", self.init_depth)
+        check_whole("init_depth[0]", self.init_depth[0], 0)
+        check_whole("min_grow_depth", self.min_grow_depth, 0)
+        if self.constant_range is not None:
+            check_pair("constant_range", self.constant_range)
+        check_flag("linear_scaling", self.linear_scaling)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EnsembleParameters(ProgramParameters):
+    """What methods with one member for each bootstrap sample have."""
+
+    n_estimators: int = 50
+    prune: bool = True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_whole("n_estimators", self.n_estimators, 1)
+        check_flag("prune", self.prune)
+
+
+def check_one_program_a_sample(n_estimators: int, population_size: int) -> None:
+    """Every sample must be able to keep a program of the one population."""
+    if n_estimators > population_size:
         raise ValueError(
-            f"n_estimators={estimator.n_estimators} is larger than population_size={estimator.population_size}: some "
-            "samples would keep no program. Lower n_estimators or raise population_size."
+            f"n_estimators={n_estimators} is larger than population_size={population_size}: some samples would keep no "
+            "program. Lower n_estimators or raise population_size."
         )
-    check_whole("generations", estimator.generations, 0)
-    check_whole("max_size", estimator.max_size, 1)
-    check_pair("init_depth", estimator.init_depth)
-    check_whole("init_depth[0]", estimator.init_depth[0], 0)
-    check_whole("min_grow_depth", estimator.min_grow_depth, 0)
-    if estimator.constant_range is not None:
-        check_pair("constant_range", estimator.constant_range)
-    for name in ("linear_scaling", "standardize", "early_stopping", "warm_start", "prune"):
-        check_flag(name, getattr(estimator, name))
-    check_number("max_time", estimator.max_time, 0, np.inf, is_optional=True)
-    check_whole("max_evaluations", estimator.max_evaluations, 1, is_optional=True)
-    check_number("target_error", estimator.target_error, -np.inf, np.inf, is_optional=True)
-    check_number("validation_fraction", estimator.validation_fraction, 0, 1)
-    check_whole("n_generations_no_change", estimator.n_generations_no_change, 1)
-    check_whole("memory_budget", estimator.memory_budget, 1, is_optional=True)
-    check_whole("verbose", int(estimator.verbose) if isinstance(estimator.verbose, bool) else estimator.verbose, 0)
-    check_dtype(estimator.dtype)
-    PrimitiveSet(estimator.functions, estimator.epsilon)
-    callbacks = estimator.callbacks if isinstance(estimator.callbacks, (list, tuple)) else [estimator.callbacks]
-    if not all(callback is None or callable(callback) for callback in callbacks):
-        raise ValueError(f"callbacks must be a function or a list of functions, got {estimator.callbacks!r}.")
-    if estimator.checkpoint is not None:
-        check_path(estimator.checkpoint)
-    if estimator.selection != "partition" and not callable(estimator.selection):
-        raise ValueError(
-            "selection must be 'partition' or a function (errors, n_selected, rng) -> indices, "
-            f"got {estimator.selection!r}."
-        )
+
+
+def check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:
+    """One of a few words."""
+    if not (isinstance(value, str) and value in accepted):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, accepted))}, got {value!r}.")

@@ -18,7 +18,7 @@ States = tuple[Any, ...]
 
 
 class Part(Protocol):
-    """A method on one target. Its states have `generation`, `forest` and `elites`."""
+    """A method on one target. Its states have `generation` and `forest`."""
 
     @property
     def engine(self) -> Any:
@@ -54,8 +54,16 @@ class Part(Protocol):
         """Named values for the history."""
         ...
 
+    def members(self, state: Any) -> Elites:
+        """The ensemble of a state."""
+        ...
+
     def finish(self, state: Any) -> Elites:
         """The members with their final scaling."""
+        ...
+
+    def outside(self, state: Any) -> NDArray[np.bool_]:
+        """Which rows each member was not fitted on, (n_members, n_rows)."""
         ...
 
     def to_arrays(self, state: Any) -> dict[str, NDArray[Any]]:

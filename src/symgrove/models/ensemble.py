@@ -42,6 +42,8 @@ class Ensemble:
     standardization : Standardization
     dtype : numpy.dtype
         What programs are evaluated in.
+    aggregation : "mean" or "median"
+        How the members' predictions are combined.
     """
 
     forest: Forest
@@ -52,6 +54,7 @@ class Ensemble:
     fallback: float
     standardization: Standardization
     dtype: np.dtype[Any]
+    aggregation: str = "mean"
 
     @property
     def n_samples(self) -> int:
@@ -74,11 +77,16 @@ class Ensemble:
             return self.intercept[:, None] + self.slope[:, None] * outputs[self.program_of].astype(np.float64)
 
     def predict(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
-        """Mean of the members."""
+        """Mean or median of the members."""
         prediction = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
-            prediction[rows] = self._mean(outputs)
+            prediction[rows] = self._combine(outputs)
         return prediction
+
+    def _combine(self, outputs: Float) -> NDArray[np.float64]:
+        if self.aggregation == "median":
+            return median_of_finite(self.member_predictions(outputs), self.fallback)
+        return self._mean(outputs)
 
     def _mean(self, outputs: Float) -> NDArray[np.float64]:
         """Mean of the members from outputs of the distinct programs: coefficients of equal programs are added first."""
@@ -97,15 +105,15 @@ class Ensemble:
         return np.where(np.isfinite(mean), mean, self.fallback)
 
     def predict_with_spread(self, X: Float, n_threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and standard deviation of the members' predictions on every row."""
-        mean, spread = np.empty((2, len(X)))
+        """Prediction, and standard deviation of the members' predictions, on every row."""
+        prediction, spread = np.empty((2, len(X)))
         for rows, outputs in self.outputs(X, n_threads):
-            mean[rows] = self._mean(outputs)
+            prediction[rows] = self._combine(outputs)
             members = self.member_predictions(outputs)
             centre = mean_of_finite(members, self.fallback)
             with np.errstate(all="ignore"):
                 spread[rows] = np.sqrt(mean_of_finite((members - centre) ** 2, 0.0))
-        return mean, spread
+        return prediction, spread
 
     def vote_share(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Share of the members that vote for class 1: whose scaled output is above one half."""
@@ -141,6 +149,21 @@ def mean_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.
     return np.where((n_finite > 0) & np.isfinite(mean), mean, fallback)
 
 
+def median_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.float64]:
+    """Median over the members that are finite on a row; `fallback` where none is."""
+    is_finite = np.isfinite(members)
+    n_finite = is_finite.sum(axis=0)
+    ordered = np.sort(np.where(is_finite, members, np.inf), axis=0)
+    columns = np.arange(members.shape[1])
+    low, high = (ordered[np.maximum(k, 0), columns] for k in ((n_finite - 1) // 2, n_finite // 2 - (n_finite == 0)))
+    with np.errstate(all="ignore"):
+        return np.where(n_finite > 0, 0.5 * low + 0.5 * high, fallback)
+
+
+# How members' predictions are combined, by name.
+COMBINE = {"mean": mean_of_finite, "median": median_of_finite}
+
+
 def make_ensemble(
     forest: Forest,
     roots: NDArray[np.int64],
@@ -149,9 +172,11 @@ def make_ensemble(
     fallback: float,
     standardization: Standardization,
     dtype: np.dtype[Any],
+    aggregation: str = "mean",
 ) -> Ensemble:
     """An ensemble of one root for each sample, with a forest of its own."""
     own = Forest(forest.n_features, forest.primitives)
     distinct, program_of = np.unique(roots, return_inverse=True)
     programs = own.copy_from(forest, distinct)
-    return Ensemble(own, programs, program_of.ravel(), slope, intercept, fallback, standardization, dtype)
+    members = program_of.ravel(), slope, intercept
+    return Ensemble(own, programs, *members, fallback, standardization, dtype, aggregation)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.models.ensemble import Ensemble, mean_of_finite, votes_of
+from symgrove.models.ensemble import COMBINE, Ensemble, votes_of
 
 
 class OutOfBag(NamedTuple):
@@ -25,20 +25,21 @@ def predict_out_of_bag(
     ensemble: Ensemble,
     X: NDArray[np.float64],
     y: NDArray[np.float64],
-    counts: NDArray[np.integer],
+    outside: NDArray[np.bool_],
     weight: NDArray[np.float64] | None,
     head: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
 ) -> OutOfBag:
-    """Mean of the members that did not train on a row, after the head: None for regression, else votes or clipping.
+    """What the members that did not train on a row say together, after the head.
 
-    A member's error is its mean squared residual, or the share of its votes that are wrong.
+    The head is None for regression, else votes or clipping; `outside` tells which rows each member did not train on,
+    (n_members, n_rows). A member's error is its mean squared residual, or the share of its votes that are wrong.
     """
     prediction = np.empty(len(X))
     losses, weights = np.zeros((2, ensemble.n_samples))
     for rows, outputs in ensemble.outputs(X):
         members = ensemble.member_predictions(outputs)
-        members = np.where((counts[:, rows] == 0) & np.isfinite(members), members, np.nan)
-        prediction[rows] = mean_of_finite(members if head is None else head(members), np.nan)
+        members = np.where(outside[:, rows] & np.isfinite(members), members, np.nan)
+        prediction[rows] = COMBINE[ensemble.aggregation](members if head is None else head(members), np.nan)
         with np.errstate(all="ignore"):
             loss = (members - y[rows]) ** 2 if head is None else np.abs(votes_of(members) - y[rows])
         is_known = np.isfinite(loss)
