@@ -46,6 +46,23 @@ def _selection(name: str, *, is_extra: bool = False) -> Method:
 METHODS = {
     "2segp": Method(sg.TwoSEGPRegressor, sg.TwoSEGPClassifier),
     "2segp-no-scaling": Method(None, partial(sg.TwoSEGPClassifier, linear_scaling=False)),
+    "cgp": Method(sg.ClassicGPRegressor, sg.StandardGPClassifier),
+    "cgp-like-for-like": Method(None, sg.ClassicGPClassifier, published="cgp"),
+    "divnichgp": Method(sg.DivNichGPRegressor, sg.DivNichGPClassifier),
+    "divnichgp-best": Method(
+        partial(sg.DivNichGPRegressor, greedy_order="best"),
+        partial(sg.DivNichGPClassifier, greedy_order="best"),
+        published="divnichgp",
+        is_extra=True,
+    ),
+    "ss+be": Method(sg.SpatialGPRegressor, None),
+    "ss+be-polynomial": Method(partial(sg.SpatialGPRegressor, functions=POLYNOMIAL), None, published="ss+be"),
+    "ss+be-mean": Method(
+        partial(sg.SpatialGPRegressor, aggregation="mean", member_error="in_bag"),
+        None,
+        published="ss+be",
+        is_extra=True,
+    ),
     "trunc-pwb": _selection("truncation-best"),
     "trunc-pwl": _selection("truncation-worst"),
     "tourn4-pwb": _selection("tournament4-best"),
@@ -55,6 +72,16 @@ METHODS = {
     "partition-tournament": _selection("partition-tournament", is_extra=True),
     "partition-lexicase": _selection("partition-lexicase", is_extra=True),
     "partition-10": _selection("partition-10", is_extra=True),
+    **{
+        f"independent-{n}": Method(partial(sg.IndependentGPRegressor, n_estimators=n), None, is_extra=True)
+        for n in (1, 5, 10)
+    },
+    **{
+        f"independent-{n}-matched": Method(
+            partial(sg.IndependentGPRegressor, n_estimators=n, match_budget=True), None, is_extra=True
+        )
+        for n in (5, 50)
+    },
 }
 
 

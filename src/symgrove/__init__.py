@@ -10,6 +10,11 @@ from symgrove.forest.primitives import Primitive, PrimitiveSet, primitive
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import parse, to_text
+from symgrove.methods.classic_gp import ClassicGPClassifier, ClassicGPRegressor
+from symgrove.methods.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+from symgrove.methods.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.methods.spatial_gp import SpatialGPRegressor
+from symgrove.methods.standard_gp import StandardGPClassifier
 from symgrove.methods.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
 from symgrove.selection.tournament import tournament
 from symgrove.selection.truncation import partitioned_truncation, truncation
@@ -18,15 +23,23 @@ from symgrove.variation.subtree import SubtreeVariation
 __version__ = "0.1.0"
 
 __all__ = [
+    "ClassicGPClassifier",
+    "ClassicGPRegressor",
     "ClassificationError",
     "CpuEngine",
     "Dataset",
+    "DivNichGPClassifier",
+    "DivNichGPRegressor",
     "Forest",
+    "IndependentGPClassifier",
+    "IndependentGPRegressor",
     "MeanSquaredError",
     "Primitive",
     "PrimitiveSet",
     "RandomPrograms",
     "Scores",
+    "SpatialGPRegressor",
+    "StandardGPClassifier",
     "SubtreeVariation",
     "TwoSEGPClassifier",
     "TwoSEGPRegressor",

@@ -13,7 +13,7 @@ HOSTILE = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-300, 1e-45, 1e-38, 1e-10, 1e
 HOSTILE += [88.0, 709.0, 1e3, -1e3, 1e5, 9.99e5, 1.01e6, -3e7, 1e15, 1e19, 1e30, 3e38, 1e154, 1e300, 1.7e308]
 HOSTILE += [np.inf, -np.inf, np.nan]
 # Only + - * / and the square root are involved: the same bits. The others are accurate to a few ulp.
-EXACT = {"add", "sub", "mul", "div", "aq", "min", "max", "step", "sqrt", "square", "cube", "neg", "abs"}
+EXACT = {"add", "sub", "mul", "div", "pdiv", "aq", "min", "max", "step", "sqrt", "square", "cube", "neg", "abs"}
 
 
 def run_block(name, a, b, eps=1e-10):

@@ -17,6 +17,7 @@ EXACT = {
     "min": min,
     "max": max,
     "step": lambda a, b: mpf(int(a > b)),
+    "pdiv": lambda a, b: a / b if b != 0 else a,
     "sqrt": lambda a: mp.sqrt(abs(a)),
     "log": lambda a: mp.log(abs(a) + EPSILON),
     "log1p": lambda a: mp.log(1 + abs(a)),

@@ -34,61 +34,6 @@ def same_model(a, b, X):
     np.testing.assert_array_equal(a.history_["errors"], b.history_["errors"])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_same_bits_for_any_n_jobs(dtype):
-    X, y = make_friedman1(7000, random_state=0)
-    models = [TwoSEGPRegressor(**{**SMALL, "generations": 4}, dtype=dtype, n_jobs=n).fit(X, y) for n in (1, 2, 7)]
-    for model in models[1:]:
-        same_model(model, models[0], X)
-
-
-def test_the_seed_decides(data):
-    X, y = data
-    models = [TwoSEGPRegressor(**{**SMALL, "random_state": s}).fit(X, y) for s in (3, 3, 4)]
-    same_model(models[0], models[1], X)
-    assert (models[0].predict(X) != models[2].predict(X)).any()
-
-
-def test_a_warm_start_goes_on_to_the_same_model(data):
-    X, y = data
-    whole = TwoSEGPRegressor(**SMALL).fit(X, y)
-    model = TwoSEGPRegressor(**{**SMALL, "generations": 5}, warm_start=True).fit(X, y)
-    assert model.n_generations_ == 5
-    model.set_params(generations=12).fit(X, y)
-    assert model.n_generations_ == 12
-    same_model(model, whole, X)
-
-
-def test_a_warm_start_with_other_data_gets_a_clear_error(data):
-    X, y = data
-    model = TwoSEGPRegressor(**SMALL, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match="data or parameters differ"):
-        model.fit(X, y + 1)
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_a_stopped_run_resumes_from_its_checkpoint(tmp_path, data, early_stopping):
-    X, y = data
-    settings = {**SMALL, "early_stopping": early_stopping, "n_generations_no_change": 5, "generations": 25}
-    whole = TwoSEGPRegressor(**settings).fit(X, y)
-    file = tmp_path / "run.npz"
-    stop = TwoSEGPRegressor(**settings, checkpoint=file, callbacks=lambda p: p.values["generation"] >= 4).fit(X, y)
-    assert stop.stop_reason_ == "callback"
-    assert stop.n_generations_ == 4
-    resumed = TwoSEGPRegressor(**settings, checkpoint=file).fit(X, y)
-    same_model(resumed, whole, X)
-    assert resumed.n_generations_ == whole.n_generations_
-    again = TwoSEGPRegressor(**settings, checkpoint=str(file)).fit(X, y)
-    same_model(again, whole, X)
-
-
-def test_a_resumed_run_without_a_seed_keeps_the_seed_it_had(tmp_path, data):
-    X, y = data
-    settings = {**SMALL, "random_state": None, "checkpoint": tmp_path / "run.npz"}
-    first = TwoSEGPRegressor(**settings).fit(X, y)
-    same_model(TwoSEGPRegressor(**settings).fit(X, y), first, X)
-
-
 def test_a_warm_start_does_not_overwrite_the_checkpoint_of_another_run(tmp_path, data):
     file = tmp_path / "run.npz"
     TwoSEGPRegressor(**{**SMALL, "random_state": 5}, checkpoint=file).fit(*data)
@@ -233,20 +178,6 @@ def test_killed_at_random_moments_and_resumed_it_is_the_same_model(tmp_path, dat
     same_model(resumed, TwoSEGPRegressor(**settings).fit(X, y), X)
 
 
-def test_the_first_ctrl_c_leaves_a_fitted_model(data):
-    X, y = data
-
-    def interrupt(progress):
-        if progress.values["generation"] == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    model = TwoSEGPRegressor(**{**SMALL, "generations": 1000}, callbacks=interrupt).fit(X, y)
-    assert model.stop_reason_ == "interrupted"
-    assert model.n_generations_ in (3, 4)
-    assert model.predict(X).shape == (150,)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_ctrl_c_while_the_initial_population_is_scored_leaves_a_fitted_model(data, monkeypatch):
     init = two_segp.TwoSEGP.init
 
@@ -296,21 +227,6 @@ def test_max_time_ends_the_run_also_within_a_generation():
     model.fit(X, y)
     assert model.stop_reason_ == "max_time"
     assert np.isfinite(model.predict(X[:100])).all()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "reason", "generation"),
-    [
-        ({"max_evaluations": 300}, "max_evaluations", 4),
-        ({"target_error": 1e9}, "target_error", 0),
-        ({"generations": 0}, "generations", 0),
-        ({"callbacks": [lambda p: None, lambda p: p.values["generation"] >= 2]}, "callback", 2),
-    ],
-)
-def test_other_reasons_to_stop(data, parameters, reason, generation):
-    model = TwoSEGPRegressor(**{**SMALL, **parameters}).fit(*data)
-    assert (model.stop_reason_, model.n_generations_) == (reason, generation)
-    assert model.predict(data[0]).shape == (150,)
 
 
 def test_early_stopping_returns_the_best_ensemble_on_rows_that_evolution_never_saw(data, monkeypatch):

@@ -12,6 +12,7 @@ MEANING = {
     "sub": lambda a, b, eps: a - b,
     "mul": lambda a, b, eps: a * b,
     "div": lambda a, b, eps: a * _sign(b) / (np.abs(b) + eps),
+    "pdiv": lambda a, b, eps: np.where(b == 0, a, a / np.where(b == 0, 1, b)),
     "aq": lambda a, b, eps: a / np.sqrt(1 + b * b),
     "min": lambda a, b, eps: np.minimum(a, b),
     "max": lambda a, b, eps: np.maximum(a, b),

@@ -6,7 +6,7 @@ from tests.naive import fitness, variation
 from tests.naive.programs import evaluate, from_tokens
 
 
-def errors_of(population, X, y, counts):
+def errors_of(population, X, y, counts, scales=True):
     """Errors, slopes and intercepts of every program on every sample, by the two-pass formulas."""
     rows = []
     for tokens in population:
@@ -15,6 +15,9 @@ def errors_of(population, X, y, counts):
         for w in counts:
             if not np.isfinite(o).all():
                 row.append((np.inf, 0.0, 0.0))
+                continue
+            if not scales:
+                row.append((fitness.squared_error(o, y, w), 1.0, 0.0))
                 continue
             slope, intercept = fitness.linear_scaling(o, y, w)
             row.append((fitness.scaled_squared_error(o, y, w), slope, intercept))

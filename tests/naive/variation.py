@@ -13,7 +13,7 @@ def draw_constant(rng, low, high):
     return math.floor((low + (high - low) * rng.random()) * 1000.0 + 0.5) / 1000.0 + 0.0
 
 
-def grow(rng, functions, n_features, constants, height, minimum, is_full=False):
+def grow(rng, functions, n_features, constants, height, minimum, is_full=False, p_function=None):
     """A random program as a prefix list; `functions` are (name, arity), `constants` is (low, high) or None."""
     n_terminals = n_features + (constants is not None)
     result, depths = [], [0]
@@ -23,8 +23,12 @@ def grow(rng, functions, n_features, constants, height, minimum, is_full=False):
             choice = below(rng, n_terminals)
         elif is_full or depth < minimum:
             choice = n_terminals + below(rng, len(functions))
-        else:
+        elif p_function is None:
             choice = below(rng, n_terminals + len(functions))
+        elif rng.random() < p_function:
+            choice = n_terminals + below(rng, len(functions))
+        else:
+            choice = below(rng, n_terminals)
         if choice >= n_terminals:
             name, arity = functions[choice - n_terminals]
             result.append((name, arity))
@@ -59,18 +63,48 @@ def choose(rng, prefix):
     return by_depth[depth][below(rng, len(by_depth[depth]))]
 
 
-def vary(rng, parents, p_crossover, p_mutation, max_size, functions, n_features, constants, height=6, minimum=2):
+def vary(
+    rng,
+    parents,
+    p_crossover,
+    p_mutation,
+    max_size,
+    functions,
+    n_features,
+    constants,
+    height=6,
+    minimum=2,
+    donors=None,
+    substitutes=None,
+):
     """One child for every parent, by list surgery."""
     children = []
-    for base in parents:
+    for i, base in enumerate(parents):
         u = rng.random()
         child = base
         if u < p_crossover:
-            donor = parents[below(rng, len(parents))]
+            donor = donors[i] if donors is not None else parents[below(rng, len(parents))]
             start = choose(rng, donor)
             child = replace_at(base, choose(rng, base), donor[start : end_of(donor, start)])
         elif u < p_crossover + p_mutation:
             position = choose(rng, base)
             child = replace_at(base, position, grow(rng, functions, n_features, constants, height, minimum))
-        children.append(child if len(child) <= max_size else base)
+        children.append(child if len(child) <= max_size else (substitutes or parents)[i])
+    return children
+
+
+def swap_or_mutate(rng, mothers, fathers, p_crossover, max_height, functions, n_features, branch_height, p_function):
+    """Two children of a swap of uniformly drawn branches, or a mutated mother; those that are too high are dropped."""
+    children = []
+    for mother, father in zip(mothers, fathers, strict=True):
+        is_swap = rng.random() < p_crossover
+        start = below(rng, len(mother))
+        if is_swap:
+            other = below(rng, len(father))
+            branch, donated = mother[start : end_of(mother, start)], father[other : end_of(father, other)]
+            made = [replace_at(mother, start, donated), replace_at(father, other, branch)]
+        else:
+            branch = grow(rng, functions, n_features, None, branch_height, 0, p_function=p_function)
+            made = [replace_at(mother, start, branch)]
+        children += [child for child in made if max(positions_by_depth(child)) <= max_height]
     return children

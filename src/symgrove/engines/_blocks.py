@@ -59,6 +59,12 @@ def div(out, left, right, n_rows, epsilon):
         out[i] = (-a if b < zero(b) else a) / (abs(b) + epsilon)
 
 
+def pdiv(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        b = right[i]
+        out[i] = left[i] / (one(b) if b == zero(b) else b)
+
+
 def aq(out, left, right, n_rows, epsilon):
     for i in range(n_rows):
         b = right[i]

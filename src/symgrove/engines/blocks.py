@@ -24,6 +24,7 @@ _LOOPS: dict[str, Callable[..., None]] = {
     "sub": _blocks.sub,
     "mul": _blocks.mul,
     "div": _blocks.div,
+    "pdiv": _blocks.pdiv,
     "aq": _blocks.aq,
     "min": _blocks.minimum,
     "max": _blocks.maximum,

@@ -6,11 +6,23 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 # Within these, a fit is one of many: Ctrl-C must end them all, so it is not caught.
 _OUTER_LOOPS = ("sklearn.model_selection", "joblib", "symgrove.experiments")
+
+
+class Interrupt(Protocol):
+    """What the loop asks whether to stop."""
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether someone wants the run to stop."""
+        ...
 
 
 class StopOnInterrupt:
@@ -18,6 +30,7 @@ class StopOnInterrupt:
 
     def __init__(self) -> None:
         self.is_requested = False
+        self.file: Path | None = None  # made when a stop is requested, for those who cannot see this object
         self._previous: Any = None
         self._is_installed = False
 
@@ -36,8 +49,36 @@ class StopOnInterrupt:
         if self.is_requested:
             raise KeyboardInterrupt
         self.is_requested = True
+        if self.file is not None:
+            self.file.touch()
         # Not print: a signal can arrive in the middle of one, which must not be entered twice.
         os.write(2, b"\nsymgrove: stopping after this generation; press Ctrl-C again to give up.\n")
+
+
+class StopOnFile:
+    """A stop that is requested by making a file; can be sent to other processes."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether the file is there."""
+        return self.file.exists()
+
+
+@contextmanager
+def ignoring_interrupts_outside(process: int) -> Iterator[None]:
+    """In any process but this one, Ctrl-C does nothing: that process decides what it means, for all."""
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if os.getpid() == process or not is_main_thread:
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _is_within_outer_loop() -> bool:

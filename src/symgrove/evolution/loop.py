@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from symgrove.evolution.history import History
-from symgrove.evolution.interrupt import StopOnInterrupt
+from symgrove.evolution.interrupt import Interrupt, StopOnInterrupt
 from symgrove.evolution.stopping import OutOfTime, Progress, Stop
 
 State = TypeVar("State")
@@ -55,7 +55,7 @@ class Control:
     max_time: float | None = None
     history: History = field(default_factory=History)
     start: float = field(default_factory=time.perf_counter)  # when the clock of `max_time` started
-    interrupt: StopOnInterrupt = field(default_factory=StopOnInterrupt)  # whoever wants Ctrl-C caught enters it
+    interrupt: Interrupt = field(default_factory=StopOnInterrupt)  # whoever wants Ctrl-C caught enters it
 
 
 def evolve(method: Method[State], state: State, control: Control) -> tuple[State, str]:

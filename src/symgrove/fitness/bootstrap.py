@@ -27,9 +27,14 @@ def bootstrap_counts(n_rows: int, n_samples: int, seed: int) -> NDArray[np.int32
     check_whole("seed", seed, 0)
     counts = np.empty((n_samples, n_rows), dtype=np.int32)
     for j in range(n_samples):
-        drawn = stream(seed, "bootstrap", j).integers(n_rows, size=n_rows)
-        counts[j] = np.bincount(drawn, minlength=n_rows)
+        counts[j] = bootstrap_sample(n_rows, seed, j)
     return counts
+
+
+def bootstrap_sample(n_rows: int, seed: int, j: int) -> NDArray[np.int32]:
+    """Counts of sample j alone, (n_rows,)."""
+    drawn = stream(seed, "bootstrap", j).integers(n_rows, size=n_rows)
+    return np.bincount(drawn, minlength=n_rows).astype(np.int32)
 
 
 def out_of_bag(counts: ArrayLike) -> NDArray[np.bool_]:

@@ -21,11 +21,16 @@ class Vocabulary(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Limits of a random program: full to `height`, or grown between `minimum` and `height`."""
+    """A random program: full to `height`, or grown between `minimum` and `height`.
+
+    Where a grown program may go on or end, it goes on with probability `p_function`; if that is negative, the draw is
+    uniform over functions and terminals together, as in the reference implementation.
+    """
 
     height: int
     minimum: int
     is_full: bool
+    p_function: float
 
 
 class Buffers(NamedTuple):
@@ -53,11 +58,7 @@ def draw_constant(rng, span):
 
 @subroutine
 def draw_program(rng, vocabulary, shape, buffers):
-    """Write a random program to the buffers in prefix order; returns its size, or -1 if it does not fit.
-
-    Where functions and terminals are both allowed, the draw is uniform over their union (not a coin first), as in the
-    reference implementation.
-    """
+    """Write a random program to the buffers in prefix order; returns its size, or -1 if it does not fit."""
     n_functions = vocabulary.functions.size
     n_features = vocabulary.n_features[0]
     n_terminals = n_features + (1 if vocabulary.constant_span.size else 0)
@@ -73,8 +74,12 @@ def draw_program(rng, vocabulary, shape, buffers):
             choice = below(rng, n_terminals)
         elif shape.is_full or depth < shape.minimum:
             choice = n_terminals + below(rng, n_functions)
-        else:
+        elif shape.p_function < 0:
             choice = below(rng, n_terminals + n_functions)
+        elif rng.random() < shape.p_function:
+            choice = n_terminals + below(rng, n_functions)
+        else:
+            choice = below(rng, n_terminals)
         if choice >= n_terminals:
             code = vocabulary.functions[choice - n_terminals]
             buffers.code[length] = code
@@ -107,7 +112,7 @@ def draw_ramped(columns, rng, vocabulary, span, n_full, buffers, state, out):
         position = accepted if is_full else accepted - n_full
         n_half = n_full if is_full else out.size - n_full
         height = span[0] + position * n_heights // n_half
-        n_tokens = draw_program(rng, vocabulary, Shape(height, span[2], is_full), buffers)
+        n_tokens = draw_program(rng, vocabulary, Shape(height, span[2], is_full, -1.0), buffers)
         root = intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.stack)
         is_known = False
         if state[1] < 10 * out.size:

@@ -96,6 +96,11 @@ def _div(a: Array, b: Array, eps: float) -> Array:
     return a * _sign(b) / (np.abs(b) + eps)
 
 
+def _or_one(b: Array) -> Array:
+    """b, and 1 where it is 0: dividing by it leaves the other operand as it is."""
+    return np.where(np.asarray(b) == 0, np.ones_like(b), b)
+
+
 def _ones(a: Array) -> Array:
     return np.ones_like(a)
 
@@ -161,6 +166,9 @@ _ROWS: tuple[tuple[str, int, Meaning, tuple[Meaning, ...], Text], ...] = (
      Text("-{0}", "-{0}", "(-({0}))")),
     ("abs", 1, lambda a, b, e: np.abs(a), (lambda a, b, e: _sign(a),),
      Text("abs({0})", "\\left|{0}\\right|", "fabs({0})")),
+    ("pdiv", 2, lambda a, b, e: a / _or_one(b),
+     (lambda a, b, e: 1 / _or_one(b), lambda a, b, e: np.where(np.asarray(b) == 0, 0.0, -a / _or_one(b) ** 2)),
+     Text("pdiv({0}, {1})", "\\frac{{{0}}}{{{1}}}", "(({1}) == 0 ? ({0}) : ({0}) / ({1}))")),
 )
 # fmt: on
 

@@ -65,11 +65,14 @@ class RandomPrograms:
 
     def full(self, height: int, rng: np.random.Generator) -> int:
         """Root of a program whose leaves all have this depth."""
-        return self._draw(Shape(height, 0, True), rng)
+        return self._draw(Shape(height, 0, True, -1.0), rng)
 
-    def grow(self, height: int, rng: np.random.Generator, min_height: int = 2) -> int:
-        """Root of a grown program: functions above `min_height`, any token down to `height`, terminals there."""
-        return self._draw(Shape(height, min_height, False), rng)
+    def grow(self, height: int, rng: np.random.Generator, min_height: int = 2, p_function: float | None = None) -> int:
+        """Root of a grown program: functions above `min_height`, any token down to `height`, terminals there.
+
+        In between, a function has the chance `p_function`; by default every function and terminal has the same.
+        """
+        return self._draw(Shape(height, min_height, False, -1.0 if p_function is None else float(p_function)), rng)
 
     def _draw(self, shape: Shape, rng: np.random.Generator) -> int:
         self._check_height(shape.height)

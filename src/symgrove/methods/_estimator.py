@@ -185,8 +185,8 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
                 )
             saved = self._kept
         if self.checkpoint is not None:
-            stored = checkpoints.load(self.checkpoint, mark)
-            if saved is None or (stored is not None and _generation_of(stored) > _generation_of(saved)):
+            stored = self._load_checkpoint(mark)
+            if saved is None or (stored is not None and generation_of(stored) > generation_of(saved)):
                 saved = stored
         seed = int(saved[1]["seed"]) if saved is not None else _seed_of(self.random_state)
         training, held_out = Training(X, targets, weight, rows), None
@@ -194,6 +194,10 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
             training, held_out = split(training, self.validation_fraction, seed, is_stratified=self._is_classifier())
         limits = self.generations, self.max_time, self.max_evaluations
         return Job(training, held_out, seed, mark, saved, self.checkpoint, *limits, member=0)
+
+    def _load_checkpoint(self, mark: str) -> Saved | None:
+        """The saved run of this fingerprint, if there is one."""
+        return checkpoints.load(self.checkpoint, mark)
 
     # The run
 
@@ -309,7 +313,7 @@ def _comparable(parameters: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _generation_of(saved: tuple[Any, Any]) -> int:
+def generation_of(saved: Saved) -> int:
     """How far a saved run has come; a damaged one is as good as nothing, and is refused when it is read."""
-    counters = saved[0].get("state/0.counters", [-1])
-    return int(counters[0])
+    counters = [array for name, array in saved[0].items() if "state/" in name and name.endswith(".counters")]
+    return sum(int(array[0]) for array in counters) if counters else -1

@@ -84,7 +84,7 @@ class GP(ABC):
     engine: CpuEngine
     loss: Loss
     source: RandomPrograms
-    vary: SubtreeVariation
+    vary: Callable[..., Ids]
     population_size: int
     heights: tuple[int, int]
     min_height: int
@@ -200,14 +200,17 @@ def _array_names(state_type: type[GPState]) -> list[str]:
     return [field.name for field in fields(state_type) if field.name not in special]
 
 
-def gp_arguments(parameters: ProgramParameters, material: Material) -> dict[str, Any]:
+def gp_arguments(
+    parameters: ProgramParameters, material: Material, mutation_depth: int | None = None
+) -> dict[str, Any]:
     """Arguments of a `GP` with the paper's programs and variation."""
     p = parameters
+    rates = p.p_crossover, p.p_mutation, p.max_size, p.min_grow_depth, mutation_depth
     return {
         "engine": material.engine,
         "loss": material.loss,
         "source": material.source,
-        "vary": SubtreeVariation(material.source, p.p_crossover, p.p_mutation, p.max_size, p.min_grow_depth),
+        "vary": SubtreeVariation(material.source, *rates),
         "population_size": int(p.population_size),
         "heights": (int(p.init_depth[0]), int(p.init_depth[1])),
         "min_height": int(p.min_grow_depth),

@@ -19,7 +19,7 @@ from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET, CpuEngine
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.history import History
-from symgrove.evolution.interrupt import StopOnInterrupt
+from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.loop import Control, Observer, evolve
 from symgrove.evolution.progress import Reporter
 from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Progress, Stagnation, Stop, TargetError
@@ -108,7 +108,7 @@ class Setting(NamedTuple):
 Tell = Callable[[Setting, ExitStack], Observer]
 
 
-def run(estimator: EvolvedEnsemble, job: Job, interrupt: StopOnInterrupt, tell: Tell | None = None) -> Outcome:
+def run(estimator: EvolvedEnsemble, job: Job, interrupt: Interrupt, tell: Tell | None = None) -> Outcome:
     """Evolve; `tell` makes one more observer."""
     start = time.perf_counter()
     with ExitStack() as stack:

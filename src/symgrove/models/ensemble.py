@@ -7,7 +7,7 @@ pruning): exact, up to rounding. Votes and the spread still use the coefficients
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,6 +162,23 @@ def median_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[n
 
 # How members' predictions are combined, by name.
 COMBINE = {"mean": mean_of_finite, "median": median_of_finite}
+
+
+def join_ensembles(ensembles: Sequence[Ensemble]) -> Ensemble:
+    """All members in one ensemble."""
+    first = ensembles[0]
+    forest = Forest(first.forest.n_features, first.forest.primitives)
+    roots = [forest.copy_from(e.forest, e.programs[e.program_of]) for e in ensembles]
+    return make_ensemble(
+        forest,
+        np.concatenate(roots),
+        np.concatenate([e.slope for e in ensembles]),
+        np.concatenate([e.intercept for e in ensembles]),
+        first.fallback,
+        first.standardization,
+        first.dtype,
+        first.aggregation,
+    )
 
 
 def make_ensemble(

@@ -97,13 +97,14 @@ def replace_node(columns, depth, branch, walk):
 
 
 @kernel
-def vary(columns, rng, parents, rates, vocabulary, buffers, walk, start, out):
+def vary(columns, rng, parents, donors, substitutes, rates, vocabulary, buffers, walk, start, out):
     """One child for every parent from `start` on, in order; returns where it stopped for want of room.
 
-    Each parent is the base of one child. Crossover takes the branch from a uniformly drawn parent, which may be the
-    base itself; mutation grows a new one. A child over the size limit is dropped and the base stands in for it.
+    Each parent is the base of one child. Crossover takes the branch from its donor or, if `donors` is empty, from a
+    uniformly drawn parent, which may be the base itself; mutation grows a new one. A child over the size limit is
+    dropped and the substitute takes its place.
     """
-    shape = Shape(rates.height, rates.minimum, False)
+    shape = Shape(rates.height, rates.minimum, False, -1.0)
     for i in range(start, parents.size):
         base = parents[i]
         if columns.n_nodes[0] + columns.height[base] + buffers.code.size > columns.code.size:
@@ -111,17 +112,17 @@ def vary(columns, rng, parents, rates, vocabulary, buffers, walk, start, out):
         out[i] = base
         u = rng.random()
         if u < rates.crossover:
-            donor = parents[below(rng, parents.size)]
+            donor = donors[i] if donors.size > 0 else parents[below(rng, parents.size)]
             depth, _ = choose_node(columns, donor, rng, walk)
             branch = walk.path[depth]
             depth, _ = choose_node(columns, base, rng, walk)
             size = columns.size[base] - columns.size[walk.path[depth]] + columns.size[branch]
-            if size <= rates.max_size:
-                out[i] = replace_node(columns, depth, branch, walk)
+            out[i] = replace_node(columns, depth, branch, walk) if size <= rates.max_size else substitutes[i]
         elif u < rates.crossover + rates.mutation:
             depth, _ = choose_node(columns, base, rng, walk)
             n_tokens = draw_program(rng, vocabulary, shape, buffers)
             size = columns.size[base] - columns.size[walk.path[depth]] + n_tokens
+            out[i] = substitutes[i]
             if n_tokens > 0 and size <= rates.max_size:
                 branch = intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.stack)
                 out[i] = replace_node(columns, depth, branch, walk)

@@ -30,6 +30,8 @@ class SubtreeVariation:
         A larger child is dropped and its base takes its place.
     min_height : int
         Minimum height of grown branches.
+    max_height : int, optional
+        Their maximum height, if not that of the source.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class SubtreeVariation:
         p_mutation: float = 0.5,
         max_size: int = 500,
         min_height: int = 2,
+        max_height: int | None = None,
     ) -> None:
         if not (0 <= p_crossover <= 1 and 0 <= p_mutation <= 1 and p_crossover + p_mutation <= 1 + 1e-12):
             raise ValueError(
@@ -47,17 +50,38 @@ class SubtreeVariation:
             )
         check_whole("max_size", max_size, 1)
         check_whole("min_height", min_height, 0)
+        height = source.max_height if max_height is None else max_height
+        check_whole("max_height", height, 0)
+        if height > source.max_height:
+            raise ValueError(f"max_height={height} is more than the source's {source.max_height}.")
         self.source = source
-        self.rates = Rates(float(p_crossover), float(p_mutation), int(max_size), source.max_height, int(min_height))
+        self.rates = Rates(float(p_crossover), float(p_mutation), int(max_size), int(height), int(min_height))
 
-    def __call__(self, parents: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Roots of the offspring, one for each parent in order; a copy has its parent's root."""
+    def __call__(
+        self,
+        parents: NDArray[np.int64],
+        rng: np.random.Generator,
+        donors: NDArray[np.int64] | None = None,
+        substitutes: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.int64]:
+        """Roots of the offspring, one for each parent in order; a copy has its parent's root.
+
+        Crossover takes branches from the parents' `donors`, by default from parents drawn at random; `substitutes` take
+        the places of children that are too large, by default their parents.
+        """
         forest = self.source.forest
         check_generator(rng)
         parents = as_roots(forest, parents)
         if parents.size == 0:
             raise ValueError("parents is empty; variation needs at least one program.")
-        walk = _new_walk(forest, parents)
+        donors = as_roots(forest, [] if donors is None else donors)
+        substitutes = parents if substitutes is None else as_roots(forest, substitutes)
+        if donors.size not in (0, parents.size) or substitutes.size != parents.size:
+            raise ValueError(
+                f"each of the {parents.size} parents needs a donor and a substitute, got {donors.size} and "
+                f"{substitutes.size}."
+            )
+        walk = new_walk(forest, np.concatenate([parents, donors]))
         offspring = np.empty_like(parents)
         start = 0
         while start < parents.size:
@@ -66,6 +90,8 @@ class SubtreeVariation:
                 forest.columns,
                 rng,
                 parents,
+                donors,
+                substitutes,
                 self.rates,
                 self.source.vocabulary,
                 self.source.buffers,
@@ -85,11 +111,11 @@ def choose_nodes(forest: Forest, root: int, n_draws: int, rng: np.random.Generat
         Depth, node id, and position from the left among the nodes of that depth.
     """
     rows = np.empty((n_draws, 3), dtype=np.int64)
-    _subtree.choose_nodes(forest.columns, rng, int(root), _new_walk(forest, as_roots(forest, [root])), rows)
+    _subtree.choose_nodes(forest.columns, rng, int(root), new_walk(forest, as_roots(forest, [root])), rows)
     return rows
 
 
-def _new_walk(forest: Forest, roots: NDArray[np.int64]) -> Walk:
+def new_walk(forest: Forest, roots: NDArray[np.int64]) -> Walk:
     """Scratch for walks over these programs: at most one waiting sibling for each level."""
     length = int(forest.height(roots).max()) + 2
     return Walk(*(np.empty(2 * length, dtype=np.int64) for _ in range(5)))

@@ -1,0 +1,71 @@
+"""Classic GP, as the paper's own: one model, tournaments among parents and offspring.
+
+    population = ramped half-and-half; score it on the training set
+    repeat:
+        offspring = one child of every parent, by subtree crossover or mutation
+        the best program ever scored is kept aside
+        population = winners of tournaments of 8 among parents and offspring
+    the model is the best program, with linear scaling on the whole training set
+
+This is 2SEGP with one sample, the training set itself, and tournaments in place of truncation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symgrove._checks import check_whole
+from symgrove.methods._documentation import document
+from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
+from symgrove.methods._gp import Material, gp_arguments, whole_sample
+from symgrove.methods._parameters import ProgramParameters
+from symgrove.methods.two_segp import TwoSEGP
+from symgrove.selection.named import Tournament
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _ClassicGPParameters(ProgramParameters):
+    tournament_size: int = 8
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_whole("tournament_size", self.tournament_size, 1)
+
+    def _make_part(self, material: Material) -> TwoSEGP:
+        whole = whole_sample(material)
+        select = Tournament(self.tournament_size)
+        return TwoSEGP(samples=whole, whole=whole, select=select, **gp_arguments(self, material))
+
+    def _has_out_of_bag(self) -> bool:
+        return False
+
+
+_TEXT = (
+    "One population, one error for each program, survival by tournaments among parents and offspring, and the best "
+    "program ever found: the classic GP that 2SEGP is compared with (Virgolin 2021). All other settings are those of "
+    "2SEGP."
+)
+SINGLE_MODEL = {
+    "ensemble_": ("list of Member", "The one model as a member; with more than two classes, one for each."),
+    "oob_score_": None,
+    "oob_prediction_": None,
+    "history_": (
+        "dict of ndarray",
+        "One entry a generation: generation, errors (of the best program so far), mean_size, max_size, n_distinct, "
+        "n_elites, n_evaluations, seconds.",
+    ),
+}
+_OWN = {
+    "linear_scaling": ("bool", "Give every program the best slope and intercept on the training set."),
+    "target_error": ("float, optional", "Stop once the error of the best program is this low."),
+}
+
+
+@document("One formula by classic GP, for regression.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
+class ClassicGPRegressor(_ClassicGPParameters, EnsembleRegressor):
+    pass
+
+
+@document("One formula by classic GP, for classification.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
+class ClassicGPClassifier(_ClassicGPParameters, EnsembleClassifier):
+    pass

@@ -1,0 +1,66 @@
+"""Swap crossover, which makes two children, and subtree mutation, with uniform node choice and a height limit.
+
+This is the variation of the standard GP that other groups compare with (`methods/standard_gp.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove._checks import check_generator, check_whole
+from symgrove.forest.forest import as_roots
+from symgrove.forest.random_programs import RandomPrograms
+from symgrove.variation import _swap
+from symgrove.variation._swap import SwapRates
+from symgrove.variation.subtree import new_walk
+
+
+class SwapVariation:
+    """Makes children of pairs of parents.
+
+    Parameters
+    ----------
+    source : RandomPrograms
+        Grows the branches of mutation, up to its `max_height`.
+    p_crossover : float
+        Chance that two branches are swapped; else the mother is mutated.
+    max_height : int
+        Higher children are dropped.
+    p_function : float
+        Chance that a grown branch goes on.
+    """
+
+    def __init__(self, source: RandomPrograms, p_crossover: float, max_height: int, p_function: float) -> None:
+        if not 0 <= p_crossover <= 1:
+            raise ValueError(f"p_crossover must be a probability, got {p_crossover}.")
+        check_whole("max_height", max_height, source.max_height)
+        self.source = source
+        self.rates = SwapRates(float(p_crossover), int(max_height), source.max_height, float(p_function))
+
+    def __call__(
+        self, mothers: NDArray[np.int64], fathers: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Roots of the children, in the order of the pairs: none, one or two of each."""
+        forest = self.source.forest
+        check_generator(rng)
+        mothers, fathers = as_roots(forest, mothers), as_roots(forest, fathers)
+        walks = new_walk(forest, mothers), new_walk(forest, fathers)
+        room = int(forest.height(mothers).max() + forest.height(fathers).max())
+        progress = np.zeros(2, dtype=np.int64)
+        children = np.empty(2 * mothers.size, dtype=np.int64)
+        while progress[0] < mothers.size:
+            forest.reserve(self.source.buffers.code.size + room)
+            _swap.swap_or_mutate(
+                forest.columns,
+                rng,
+                mothers,
+                fathers,
+                self.rates,
+                self.source.vocabulary,
+                self.source.buffers,
+                walks,
+                progress,
+                children,
+            )
+        return children[: progress[1]]

@@ -1,0 +1,426 @@
+"""What every method promises, as the estimator that people use. To add a method: one line in METHODS."""
+
+import inspect
+import os
+import pickle
+import re
+import signal
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import symgrove as sg
+from symgrove.methods._estimator import EvolvedEnsemble
+
+SMALL = {"population_size": 60, "generations": 8, "random_state": 3}
+ENSEMBLE = {**SMALL, "n_estimators": 6}
+METHODS = {
+    sg.TwoSEGPRegressor: ENSEMBLE,
+    sg.TwoSEGPClassifier: ENSEMBLE,
+    sg.ClassicGPRegressor: SMALL,
+    sg.ClassicGPClassifier: SMALL,
+    sg.StandardGPClassifier: SMALL,
+    sg.IndependentGPRegressor: {**ENSEMBLE, "n_estimators": 3},
+    sg.IndependentGPClassifier: {**ENSEMBLE, "n_estimators": 3},
+    sg.DivNichGPRegressor: SMALL,
+    sg.DivNichGPClassifier: SMALL,
+    sg.SpatialGPRegressor: {**ENSEMBLE, "population_size": 56},
+}
+EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "bootstrap draws differ, as for RandomForest"}
+# Methods that draw no samples pass that check too.
+NO_SAMPLES = (sg.ClassicGPRegressor, sg.ClassicGPClassifier, sg.StandardGPClassifier)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_friedman1(150, random_state=0)
+
+
+class Maker:
+    """Makes an estimator with small settings and more parameters."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.is_classifier = is_classifier(kind())
+        self.names = kind().get_params()
+
+    def __call__(self, **parameters):
+        return self.kind(**{**METHODS[self.kind], **parameters})
+
+
+MAKERS = [Maker(kind) for kind in METHODS]
+
+
+def each(condition=lambda make: True):
+    """Run a test for every method that meets the condition."""
+    return pytest.mark.parametrize(
+        "make", [pytest.param(make, id=make.kind.__name__) for make in MAKERS if condition(make)]
+    )
+
+
+@pytest.fixture(params=MAKERS, ids=lambda make: make.kind.__name__)
+def make(request):
+    return request.param
+
+
+def target_of(make, y):
+    return np.where(y > np.median(y), "high", "low") if make.is_classifier else y
+
+
+def same_model(a, b, X):
+    np.testing.assert_array_equal(a.predict(X), b.predict(X))
+    assert [m.program for m in a.ensemble_] == [m.program for m in b.ensemble_]
+    np.testing.assert_array_equal(a.history_["errors"], b.history_["errors"])
+
+
+def expected_failures(estimator):
+    return {} if isinstance(estimator, NO_SAMPLES) else EXPECTED_FAILURES
+
+
+@parametrize_with_checks(
+    [
+        kind(**{**parameters, "generations": 10 if "DivNich" in kind.__name__ else 3})
+        for kind, parameters in METHODS.items()
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([kind() for kind in METHODS], expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_with_the_default_parameters(estimator, check):
+    check(estimator)
+
+
+def test_the_list_is_complete():
+    estimators = {e for e in vars(sg).values() if inspect.isclass(e) and issubclass(e, EvolvedEnsemble)}
+    assert set(METHODS) == estimators
+
+
+def test_every_parameter_and_attribute_is_documented(make, data):
+    doc = inspect.getdoc(make.kind)
+    documented = re.findall(r"^(\w+) : ", doc, flags=re.MULTILINE)
+    assert sorted(documented[: len(make.names)]) == sorted(make.names)
+    model = make(generations=1).fit(pd.DataFrame(data[0]).rename(columns=str), target_of(make, data[1]))
+    assert sorted(documented[len(make.names) :]) == sorted(a for a in vars(model) if a.endswith("_"))
+    assert max(map(len, doc.splitlines())) <= 120
+    for name, default in make.names.items():
+        if default is not None:
+            assert re.search(rf"^{name} : .*default={re.escape(repr(default))}$", doc, flags=re.MULTILINE), name
+
+
+def test_the_seed_decides(make, data):
+    X, y = data[0], target_of(make, data[1])
+    models = [make(random_state=s).fit(X, y) for s in (3, 3, 4)]
+    same_model(models[0], models[1], X)
+    assert [m.program for m in models[0].ensemble_] != [m.program for m in models[2].ensemble_]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_same_bits_for_any_n_jobs(make, dtype):
+    X, y = make_friedman1(5000, random_state=0)
+    y = target_of(make, y)
+    with joblib.parallel_config(backend="threading"):
+        models = [make(generations=2, dtype=dtype, n_jobs=n).fit(X, y) for n in (1, 2, 7)]
+    for model in models[1:]:
+        same_model(model, models[0], X)
+
+
+def test_a_warm_start_goes_on_to_the_same_model(make, data):
+    X, y = data[0], target_of(make, data[1])
+    whole = make().fit(X, y)
+    model = make(generations=3, warm_start=True).fit(X, y)
+    assert model.n_generations_ == 3
+    model.set_params(generations=8).fit(X, y)
+    same_model(model, whole, X)
+    assert model.n_generations_ == whole.n_generations_
+    with pytest.raises(ValueError, match="data or parameters differ"):
+        model.fit(X[:-1], y[:-1])
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_stopped_run_resumes_from_its_checkpoint(make, tmp_path, data, early_stopping):
+    X, y = data[0], target_of(make, data[1])
+    settings = {"early_stopping": early_stopping, "n_generations_no_change": 5, "generations": 14}
+    whole = make(**settings).fit(X, y)
+    file = tmp_path / "run.npz"
+    make(**settings, checkpoint=file, callbacks=lambda p: p.values["generation"] >= 4).fit(X, y)
+    same_model(make(**settings, checkpoint=file).fit(X, y), whole, X)
+    same_model(make(**settings, checkpoint=str(file)).fit(X, y), whole, X)
+    assert [f.name for f in tmp_path.iterdir()] == ["run.npz"]
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="other data or parameters"):
+        make(**settings, checkpoint=file).fit(X[:-1], y[:-1])
+    assert file.read_bytes() == before
+
+
+def test_a_resumed_run_without_a_seed_keeps_the_seed_it_had(make, tmp_path, data):
+    X, y = data[0], target_of(make, data[1])
+    settings = {"random_state": None, "checkpoint": tmp_path / "run.npz", "generations": 2}
+    same_model(make(**settings).fit(X, y), make(**settings).fit(X, y), X)
+
+
+# The parts of independent runs are those of classic GP, in other processes.
+@each(lambda make: not issubclass(make.kind, (sg.IndependentGPRegressor, sg.IndependentGPClassifier)))
+def test_states_that_are_rolled_back_and_saved_give_the_same_run(make, data):
+    """A generation that is cut short and redone, and a state that goes through arrays, change nothing."""
+    X, y = data[0], target_of(make, data[1])
+    plain = make().fit(X, y)
+
+    def disturb(progress):
+        (part,), (state,) = disturb.method.parts, progress.state
+        part.advance(state)
+        part.rollback(state)
+
+    def remember(setting, stack):
+        disturb.method = setting.method
+        return disturb
+
+    model = make()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(model), "_tell", lambda *_: remember)
+        patch.setattr("symgrove.methods._estimator.has_callbacks", lambda _: True)
+        same_model(model.fit(X, y), plain, X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"max_evaluations": 130}, "max_evaluations"),
+        ({"target_error": 1e9}, "target_error"),
+        ({"generations": 0}, "generations"),
+        ({"callbacks": lambda p: p.values["generation"] >= 2}, "callback"),
+        ({"max_time": 1e-9}, "max_time"),
+    ],
+)
+def test_reasons_to_stop(make, data, parameters, reason):
+    X, y = data[0], target_of(make, data[1])
+    model = make(**parameters).fit(X, y)
+    assert model.stop_reason_ == reason
+    assert len(model.history_["generation"]) == model.n_generations_ + 1 <= 4
+    assert model.predict(X).shape == (150,)
+
+
+def test_early_stopping_ends_when_nothing_is_learnt(make, data):
+    noise = np.random.default_rng(0).normal(size=150)
+    settings = {"generations": 500, "early_stopping": True, "n_generations_no_change": 3, "validation_fraction": 0.4}
+    model = make(**settings).fit(data[0], target_of(make, noise))
+    assert model.stop_reason_ == "early_stopping"
+    assert model.n_generations_ < 400
+
+
+def test_the_first_ctrl_c_leaves_a_fitted_model(make, data):
+    X, y = data[0], target_of(make, data[1])
+
+    def interrupt(progress):
+        if progress.values["generation"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    parameters = {"target_error": None} if make.kind is sg.StandardGPClassifier else {}
+    model = make(generations=1000, callbacks=interrupt, **parameters).fit(X, y)
+    assert model.stop_reason_ == "interrupted"
+    assert model.n_generations_ in (3, 4)
+    assert model.predict(X).shape == (150,)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_history_has_a_row_for_each_generation(make, data):
+    model = make().fit(data[0], target_of(make, data[1]))
+    history = model.history_
+    assert history["generation"].tolist() == list(range(9))
+    assert history["errors"].shape[0] == 9
+    n_runs = getattr(model, "n_estimators", 1) if hasattr(model, "population_size_") else 1
+    assert history["n_evaluations"].tolist() == [n_runs * model.population_size * (g + 1) for g in range(9)]
+    assert (np.diff(history["seconds"]) > 0).all()
+    is_elitist = "DivNich" not in make.kind.__name__ and "Spatial" not in make.kind.__name__
+    if is_elitist:
+        assert (np.diff(history["errors"], axis=0) <= 0).all()
+    if "criterion" in history:
+        assert (np.diff(history["criterion"], axis=0) <= 0).all()
+
+
+def test_formulas_equal_the_members_predictions(make, data):
+    X, y = data[0] * 7 + 3, target_of(make, data[1])
+    names = [f"col {k}" for k in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    model = make().fit(frame, y)
+    primitives = sg.PrimitiveSet(model.functions)
+    forest = sg.Forest(X.shape[1], primitives)
+    roots = [sg.parse(forest, member.formula, names) for member in model.ensemble_]
+    engine = sg.CpuEngine(sg.make_dataset(X, np.zeros(150)), primitives)
+    members = np.array([engine.outputs(forest, [root])[0] for root in roots])
+    weights = np.array([member.weight for member in model.ensemble_])
+    np.testing.assert_allclose(weights.sum(), 1.0)
+    if make.is_classifier:
+        if len(members) == model._ensembles[0].n_samples:  # else members of equal programs vote on their own
+            share = weights @ (members > 0.5)
+            np.testing.assert_allclose(model.predict_proba(frame)[:, 1], share, atol=1e-9)
+    elif getattr(model, "aggregation", "mean") == "median":
+        np.testing.assert_allclose(np.median(members, axis=0), model.predict(frame), rtol=1e-6)
+    else:
+        np.testing.assert_allclose(weights @ members, model.predict(frame), rtol=1e-6)
+
+
+# Members of classifiers vote each on its own.
+@each(lambda make: "prune" in make.names and not make.is_classifier)
+def test_pruning_changes_no_prediction(make, data):
+    more = {"aggregation": "mean"} if "aggregation" in make.names else {}
+    pruned, full = (make(prune=prune, **more).fit(*data) for prune in (True, False))
+    assert len(full.ensemble_) == full._ensembles[0].n_samples >= len(pruned.ensemble_)
+    np.testing.assert_array_equal(pruned.predict(data[0]), full.predict(data[0]))
+    weighted = [(m.weight, m.slope, m.intercept) for m in pruned.ensemble_]
+    np.testing.assert_allclose(sum(w for w, _, _ in weighted), 1.0)
+
+
+def test_the_model_is_small_and_survives_pickling(make, data):
+    X, y = data[0], target_of(make, data[1])
+    model = make().fit(X, y)
+    same_model(pickle.loads(pickle.dumps(model)), model, X)
+    assert len(pickle.dumps(model)) < 300_000
+    assert not hasattr(clone(model), "ensemble_")
+
+
+def test_frames_and_arrays_give_the_same_model(make, data):
+    X, y = data[0], target_of(make, data[1])
+    frame = pd.DataFrame(X, columns=["a b", "N", "50%", "exec", "größe", "x0", "log", "`", "7", "h"])
+    model = make(generations=2).fit(frame, y)
+    np.testing.assert_array_equal(model.predict(frame), make(generations=2).fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[frame.columns[::-1]])
+
+
+def test_rows_of_weight_zero_are_as_if_they_were_not_there(make, data):
+    X, y = data[0], target_of(make, data[1])
+    weight = np.ones(150)
+    weight[100:] = 0
+    with_weights = make(generations=2).fit(X, y, sample_weight=weight)
+    without = make(generations=2).fit(X[:100], y[:100])
+    np.testing.assert_array_equal(with_weights.predict(X), without.predict(X))
+
+
+def test_weights_matter(make, data):
+    X, y = data[0], target_of(make, data[1])
+    weight = np.where(np.arange(150) % 2, 1.0, 1e-3)
+    plain, weighted = make().fit(X, y), make().fit(X, y, sample_weight=weight)
+    assert [m.formula for m in plain.ensemble_] != [m.formula for m in weighted.ensemble_]
+
+
+@each(lambda make: make.is_classifier)
+def test_more_than_two_classes(make):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = make(generations=20).fit(X, names)
+    assert model.score(X, names) > 0.8
+    assert model.predict_proba(X).shape == (150, 3)
+    np.testing.assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
+    assert {member.target for member in model.ensemble_} == set(names)
+    assert model.history_["errors"].shape[:2] == (model.n_generations_ + 1, 3)
+    assert model.history_["max_size"].dtype.kind == "i"
+    if hasattr(model, "oob_score_"):
+        assert 0.7 < model.oob_score_ <= 1
+        known = ~np.isnan(model.oob_prediction_).any(axis=1)
+        np.testing.assert_allclose(model.oob_prediction_[known].sum(axis=1), 1)
+
+
+def test_inputs_that_are_legal_but_odd(make):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    X[:, 1] = 0.1  # constant in training
+    y = (X[:, 0] > 0).astype(int) if make.is_classifier else 3 * X[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = make().fit(X, y)
+        X_new = X.copy()
+        X_new[:, 1] = 5.0
+        assert np.isfinite(model._ensembles[0].predict(X_new)).all()
+        if make.is_classifier:
+            few = [int(np.argmin(y)), int(np.argmax(y))]
+            assert set(make().fit(X[few], y[few]).predict(X)) <= {0, 1}
+        else:
+            np.testing.assert_allclose(make().fit(X, np.full(30, 2.5)).predict(X), 2.5)
+            np.testing.assert_allclose(make().fit(X[:1], y[:1]).predict(X), y[0], rtol=1e-6)
+
+
+BAD_DATA = [
+    (lambda X, y: (np.where(np.arange(10) == 3, np.nan, X), y), "X contains NaN in column 3"),
+    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(**{"4": np.inf}), y), "X contains infinity in 4"),
+    (lambda X, y: (pd.DataFrame(X, columns=list("abcdefghii")), y), "columns of the same name: 'i'"),
+    (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(town="Ulm"), y), "columns that are not numbers: 'town'"),
+    (lambda X, y: (pd.DataFrame({"t": pd.date_range("2020", periods=150)}), y), "columns that are not numbers: 't'"),
+    (lambda X, y: (sparse.csr_matrix(X), y), "(?i)sparse"),
+    (lambda X, y: (X * 1e200, y), r"values above 1e\+150 in column 0"),
+    (lambda X, y: (X, np.stack([y, y], axis=1)), "y should be a 1d array"),
+    (lambda X, y: (X[:0], y[:0]), "0 sample"),
+    (lambda X, y: (X, y[:-1]), "inconsistent"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), BAD_DATA)
+def test_bad_data_gets_a_clear_error(make, data, spoil, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make().fit(*spoil(data[0], target_of(make, data[1])))
+
+
+BAD_PARAMETERS = [
+    ("n_estimators", 0, "n_estimators must be a whole number of at least 1"),
+    ("population_size", 2.5, "population_size must be a whole number"),
+    ("generations", -1, "generations must be"),
+    ("functions", ("add", "sine"), "unknown primitive 'sine'. Did you mean 'sin'"),
+    ("epsilon", -1, "epsilon of 'div' must be"),
+    ("constant_range", (5, -5), "constant_range must be a pair"),
+    ("init_depth", (6, 2), "init_depth must be a"),
+    ("init_depth", "deep", "init_depth must be a"),
+    ("max_depth", 3, "max_depth must be a whole number of at least 6"),
+    ("max_size", 0, "max_size must be"),
+    ("p_crossover", 1.9, "p_crossover"),
+    ("linear_scaling", "yes", "linear_scaling must be True or False"),
+    ("prune", "yes", "prune must be True or False"),
+    ("tournament_size", 0, "tournament_size must be"),
+    ("selection", "lexicase", "selection must be one of"),
+    ("match_budget", 1, "match_budget must be True or False"),
+    ("radius", -1, "radius must be"),
+    ("niche_size", 0, "niche_size must be"),
+    ("greedy_order", "worst", "greedy_order must be one of 'population', 'best', got 'worst'"),
+    ("torus", (3, 4), r"population_size=56 does not fill a torus of 3 x 4 cells \(12\)"),
+    ("torus", 7, "torus must be a pair"),
+    ("mutation_depth", 7, r"mutation_depth=7 is more than init_depth\[1\]=6"),
+    ("member_error", "both", "member_error must be one of"),
+    ("aggregation", "mode", "aggregation must be one of 'median', 'mean'"),
+    ("max_time", 0, "max_time must be a number above 0"),
+    ("max_evaluations", 0, "max_evaluations must be"),
+    ("validation_fraction", 1.5, "validation_fraction must be"),
+    ("dtype", "float16", "dtype must be one of"),
+    ("memory_budget", 1000, "memory_budget=1000 bytes is too small"),
+    ("verbose", -1, "verbose must be"),
+    ("callbacks", 3, "callbacks must be a function or a list"),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter", "value", "message"),
+    [
+        pytest.param(make, *case, id=f"{make.kind.__name__}-{case[0]}-{case[1]}")
+        for make in MAKERS
+        for case in BAD_PARAMETERS
+        if case[0] in make.names
+    ],
+)
+def test_bad_parameters_get_a_clear_error(make, data, parameter, value, message):
+    with pytest.raises(ValueError, match=message):
+        make(**{parameter: value}).fit(data[0], target_of(make, data[1]))
+
+
+def test_progress_goes_to_stderr(make, capsys, data):
+    make(verbose=1, generations=2).fit(data[0], target_of(make, data[1]))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "generation 2/2" in captured.err or "Done" in captured.err
