@@ -30,22 +30,29 @@ class Scores(NamedTuple):
     scaling: Scaling
 
 
-def score(engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss) -> Scores:
-    """Errors, slopes and intercepts of programs on every sample; programs that repeat are evaluated once."""
+def score(
+    engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss, *, expect_more: bool = False
+) -> Scores:
+    """Errors, slopes and intercepts of programs on every sample; programs that repeat are evaluated once.
+
+    `expect_more` hints that the outputs of these programs will be asked for again.
+    """
     roots = as_roots(forest, roots)
     if (roots[1:] > roots[:-1]).all():
-        return _score_distinct(engine, forest, roots, samples, loss)
+        return _score_distinct(engine, forest, roots, samples, loss, expect_more=expect_more)
     distinct, position = np.unique(roots, return_inverse=True)
-    errors, scaling = _score_distinct(engine, forest, distinct, samples, loss)
+    errors, scaling = _score_distinct(engine, forest, distinct, samples, loss, expect_more=expect_more)
     return Scores(errors[position], Scaling(scaling.slope[position], scaling.intercept[position]))
 
 
-def _score_distinct(engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss) -> Scores:
+def _score_distinct(
+    engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss, *, expect_more: bool
+) -> Scores:
     if loss.row_loss is RowLoss.MISCLASSIFIED and not loss.linear_scaling:
         scaling = identity_scaling((roots.size, samples.total.size))
         return _count_mistakes(engine, forest, roots, samples, scaling)
     needs_second_pass = loss.row_loss is RowLoss.MISCLASSIFIED
-    moments = settled_moments(engine, forest, roots, samples, expect_more=needs_second_pass)
+    moments = settled_moments(engine, forest, roots, samples, expect_more=needs_second_pass or expect_more)
     fit = fit_linear_scaling(moments, samples, engine.dtype) if loss.linear_scaling else no_scaling(moments, samples)
     if needs_second_pass:
         return _count_mistakes(engine, forest, roots, samples, fit.scaling)

@@ -137,6 +137,24 @@ def mark_reachable(columns, roots, is_live):
 
 
 @kernel
+def find_reachable(columns, roots, is_live):
+    """`mark_reachable` for callers in Python."""
+    mark_reachable(columns, roots, is_live)
+
+
+@kernel
+def copy_nodes(columns, nodes, own, out):
+    """Intern nodes of one forest, which come in ascending order with all they refer to, in another; `out` by old id."""
+    for node in nodes:
+        left = columns.left[node]
+        right = columns.right[node]
+        if columns.code[node] > 1:
+            left = out[left]
+            right = out[right] if right >= 0 else -1
+        out[node] = intern(own, columns.code[node], left, right, columns.value[node])
+
+
+@kernel
 def collect(columns, roots, out):
     """Drop what the roots do not refer to, in place; `out[old id]` is the new id or -1. Order is kept."""
     n_nodes = columns.n_nodes[0]

@@ -17,7 +17,7 @@ until `collect` drops those that nothing refers to. Equal programs have equal ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -83,21 +83,12 @@ class Forest:
 
     def copy_from(self, other: Forest, roots: ArrayLike) -> Ids:
         """Intern programs of another forest with the same primitives; returns their roots here."""
-        new_of: dict[int, int] = {}
         wanted = as_roots(other, roots)
-        for node in other.reachable(wanted):
-            code, left, value = (
-                int(other.columns.code[node]),
-                int(other.columns.left[node]),
-                other.columns.value[node],
-            )
-            children = [new_of[child] for child in other.children(node)]
-            if code > CONSTANT:
-                left, right = (*children, -1)[:2]
-            else:
-                right = -1
-            new_of[node] = self._intern(code, left, right, float(value))
-        return np.array([new_of[int(root)] for root in wanted], dtype=np.int64)
+        nodes = np.array(other.reachable(wanted), dtype=np.int64)
+        new_of = np.full(len(other), -1, dtype=np.int64)
+        self.reserve(nodes.size)
+        _intern.copy_nodes(other.columns, nodes, self.columns, new_of)
+        return new_of[wanted]
 
     def to_arrays(self) -> dict[str, NDArray[np.generic]]:
         """The nodes as plain arrays, for saving."""
@@ -201,16 +192,12 @@ class Forest:
             yield node
             stack.extend(reversed(self.children(node)))
 
-    def reachable(self, roots: Iterable[int]) -> list[int]:
+    def reachable(self, roots: ArrayLike) -> list[int]:
         """Ids of all nodes that the programs consist of, each once, in evaluation order."""
-        found: set[int] = set()
-        stack = [int(root) for root in roots]
-        while stack:
-            node = stack.pop()
-            if node not in found:
-                found.add(node)
-                stack.extend(self.children(node))
-        return sorted(found)
+        is_live = np.zeros(len(self), dtype=np.bool_)
+        _intern.find_reachable(self.columns, as_roots(self, roots), is_live)
+        found: list[int] = np.flatnonzero(is_live).tolist()
+        return found
 
     def tokens(self, root: int) -> Tokens:
         """A program as a prefix list."""

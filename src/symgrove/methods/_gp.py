@@ -132,9 +132,9 @@ class GP(ABC):
         rng = stream(self.seed, "init")
         return self.source.ramped_half_and_half(self.population_size, rng, self.heights, self.min_height)
 
-    def score(self, roots: Ids, samples: Samples) -> Scores:
-        """Errors and scaling of programs."""
-        return score(self.engine, self.source.forest, roots, samples, self.loss)
+    def score(self, roots: Ids, samples: Samples, *, expect_more: bool = False) -> Scores:
+        """Errors and scaling of programs; `expect_more` hints that their outputs will be asked for again."""
+        return score(self.engine, self.source.forest, roots, samples, self.loss, expect_more=expect_more)
 
     def describe(self, state: GPState) -> dict[str, Any]:
         """Named values for the history."""

@@ -71,7 +71,7 @@ class DivNichGP(GP):
 
     def _score_all(self, generation: int, n_evaluations: int, population: Ids) -> DivNichState:
         """The state in which this is the population, scored on the generation's own sample."""
-        errors, scaling = self.score(population, self._sample(generation))
+        errors, scaling = self.score(population, self._sample(generation), expect_more=True)
         slope, intercept = scaling.slope[:, 0], scaling.intercept[:, 0]
         best = np.argmin(errors[:, 0])
         forest = self.source.forest

@@ -88,7 +88,7 @@ class StandardGP(GP):
             n_missing -= children.size
         return np.concatenate(found)
 
-    def score(self, roots: Ids, samples: Samples) -> Scores:
+    def score(self, roots: Ids, samples: Samples, *, expect_more: bool = False) -> Scores:
         """Share of mistakes; class 1 is an output above 0, which a shift by the threshold expresses."""
         distinct, position = np.unique(roots, return_inverse=True)
         shape = (distinct.size, samples.total.size)
