@@ -48,7 +48,17 @@ METHODS = {
     "2segp-no-scaling": Method(None, partial(sg.TwoSEGPClassifier, linear_scaling=False)),
     "cgp": Method(sg.ClassicGPRegressor, sg.StandardGPClassifier),
     "cgp-like-for-like": Method(None, sg.ClassicGPClassifier, published="cgp"),
+    # As in old versions of the author's library, where a quarter of the children were copies.
+    "cgp-more-copies": Method(
+        partial(sg.ClassicGPRegressor, p_crossover=0.375, p_mutation=0.375), None, published="cgp", is_extra=True
+    ),
     "divnichgp": Method(sg.DivNichGPRegressor, sg.DivNichGPClassifier),
+    "divnichgp-min-height-2": Method(
+        partial(sg.DivNichGPRegressor, min_grow_depth=2),
+        partial(sg.DivNichGPClassifier, min_grow_depth=2),
+        published="divnichgp",
+        is_extra=True,
+    ),
     "divnichgp-best": Method(
         partial(sg.DivNichGPRegressor, greedy_order="best"),
         partial(sg.DivNichGPClassifier, greedy_order="best"),
