@@ -53,7 +53,7 @@ test-lowest:  ## the test suite with the oldest allowed dependencies, in an envi
 bench: $(VENV)/.ready-bench  ## measure: ratios against peers and against ourselves, one table (about 3 minutes)
 	$(BIN)/python -m benchmarks
 
-fidelity: $(VENV)/.ready  ## the paper's numbers against ours, 40 splits for each data set (about 20 minutes; needs the data)
+fidelity: $(VENV)/.ready  ## the paper's numbers against ours, 40 splits for each data set (about 90 minutes; needs the data)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/fidelity.py
 
 clean:  ## remove environments, builds and caches

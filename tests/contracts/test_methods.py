@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import signal
+import tracemalloc
 import warnings
 
 import joblib
@@ -171,8 +172,7 @@ def test_a_resumed_run_without_a_seed_keeps_the_seed_it_had(make, tmp_path, data
 
 # The parts of independent runs are those of classic GP, in other processes.
 @each(lambda make: not issubclass(make.kind, (sg.IndependentGPRegressor, sg.IndependentGPClassifier)))
-def test_states_that_are_rolled_back_and_saved_give_the_same_run(make, data):
-    """A generation that is cut short and redone, and a state that goes through arrays, change nothing."""
+def test_a_generation_that_is_cut_short_and_redone_changes_nothing(make, data):
     X, y = data[0], target_of(make, data[1])
     plain = make().fit(X, y)
 
@@ -233,6 +233,21 @@ def test_the_first_ctrl_c_leaves_a_fitted_model(make, data):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@each(lambda make: not make.is_classifier and "Independent" not in make.kind.__name__)
+def test_the_memory_budget_is_kept(make):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 3))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    settings = {"population_size": 196, "generations": 2, "memory_budget": 16 << 20}
+    make(**settings).fit(X[:100], y[:100])
+    tracemalloc.start()
+    make(**settings).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Data in two layouts, samples and out-of-bag masks are not in the budget.
+    assert peak < (16 << 20) + 10 * X.nbytes
+
+
 def test_history_has_a_row_for_each_generation(make, data):
     model = make().fit(data[0], target_of(make, data[1]))
     history = model.history_
@@ -277,8 +292,11 @@ def test_pruning_changes_no_prediction(make, data):
     pruned, full = (make(prune=prune, **more).fit(*data) for prune in (True, False))
     assert len(full.ensemble_) == full._ensembles[0].n_samples >= len(pruned.ensemble_)
     np.testing.assert_array_equal(pruned.predict(data[0]), full.predict(data[0]))
-    weighted = [(m.weight, m.slope, m.intercept) for m in pruned.ensemble_]
-    np.testing.assert_allclose(sum(w for w, _, _ in weighted), 1.0)
+    # What is shown predicts the same: the weighted sum of the members' own outputs.
+    for _, outputs in pruned._ensembles[0].outputs(data[0]):
+        own = {m.program: outputs[pruned._ensembles[0].program_of[m.samples[0]]] for m in pruned.ensemble_}
+    shown = sum(m.weight * (m.intercept + m.slope * own[m.program]) for m in pruned.ensemble_)
+    np.testing.assert_allclose(shown, full.predict(data[0]), rtol=1e-9)
 
 
 def test_the_model_is_small_and_survives_pickling(make, data):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -265,6 +266,44 @@ def test_a_selection_of_ones_own(data):
 def test_a_selection_that_returns_nonsense_gets_a_clear_error(data, selection):
     with pytest.raises(ValueError, match="selection must return 60 indices from 0 to 119"):
         TwoSEGPRegressor(**SMALL, selection=selection).fit(*data)
+
+
+def test_a_selection_of_ones_own_is_not_called_to_compile(data):
+    calls = []
+
+    def spy(errors, n, rng):
+        calls.append(errors.shape)
+        return truncation(errors.mean(axis=1), n)
+
+    TwoSEGPRegressor(**SMALL, functions=("add", "max"), selection=spy).fit(*data)
+    assert calls == [(120, 6)] * 12
+
+
+class KeepFirst:
+    def __init__(self, n):
+        self.n = n
+
+    def __call__(self, errors, n_selected, rng):
+        return np.arange(n_selected) % (self.n + len(errors) // 2)
+
+
+def closure_with(n):
+    return lambda errors, n_selected, rng: np.arange(n_selected) % (n + len(errors) // 2)
+
+
+@pytest.mark.parametrize("make", [KeepFirst, closure_with, lambda n: partial(_with_offset, offset=n)])
+def test_a_checkpoint_tells_selections_apart_by_what_they_hold(tmp_path, data, make):
+    file = tmp_path / "run.npz"
+    settings = {**SMALL, "checkpoint": file, "generations": 1}
+    same, again, other = make(3), make(3), make(4)
+    TwoSEGPRegressor(**settings, selection=same).fit(*data)
+    TwoSEGPRegressor(**settings, selection=again).fit(*data)
+    with pytest.raises(ValueError, match="other data or parameters"):
+        TwoSEGPRegressor(**settings, selection=other).fit(*data)
+
+
+def _with_offset(errors, n_selected, rng, offset):
+    return np.arange(n_selected) % (offset + len(errors) // 2)
 
 
 def test_a_run_with_a_random_state_object_can_be_resumed(tmp_path, data):

@@ -18,6 +18,7 @@ from symgrove import (
     Forest,
     PrimitiveSet,
     SpatialGPRegressor,
+    StandardGPClassifier,
     TwoSEGPClassifier,
     TwoSEGPRegressor,
     bootstrap_counts,
@@ -284,6 +285,34 @@ def test_bad_weights_get_a_clear_error(regression, weight, message):
 def test_samples_without_a_place_in_the_population_are_refused(regression, make):
     with pytest.raises(ValueError, match="n_estimators=50 is larger than population_size=49"):
         make(population_size=49, n_estimators=50).fit(*regression)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_standard_gp_says_class_1_wherever_the_output_is_above_0(dtype):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = X[:, 0] * X[:, 1] > 0
+    settings = {"functions": ("mul", "add"), "population_size": 60, "generations": 5, "random_state": 0, "dtype": dtype}
+    for scale in (1.0, 1e-9):
+        assert StandardGPClassifier(**settings).fit(X * scale, y).score(X * scale, y) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("size", "torus", "message"),
+    [
+        (192, None, r"13 x 14 cells \(182\). Take population_size=182 or 195, or give torus"),
+        (36, (2, 18), "each side must have at least 3.* Take another torus"),
+        (5, None, "each side must have at least 3.* at least 9"),
+        (30, (5, 7), r"5 x 7 cells \(35\). Take another one"),
+    ],
+)
+def test_a_torus_that_is_not_filled_gets_a_clear_error(regression, size, torus, message):
+    with pytest.raises(ValueError, match=message):
+        SpatialGPRegressor(population_size=size, torus=torus, n_estimators=3).fit(*regression)
+
+
+def test_a_torus_of_ones_own(regression):
+    model = SpatialGPRegressor(population_size=192, torus=(12, 16), generations=1, random_state=0).fit(*regression)
+    assert model.n_generations_ == 1
 
 
 def test_one_class_gets_a_clear_error():

@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from symgrove import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.methods._run import Job
 from symgrove.methods.independent_gp import matched_budget
 
 SMALL = {"population_size": 50, "n_estimators": 4, "generations": 6, "random_state": 3}
@@ -173,6 +174,27 @@ def test_killed_at_random_moments_and_resumed_it_is_the_same_model(tmp_path, dat
     assert [f.name for f in tmp_path.iterdir()] == ["run.npz"]
 
 
+def test_ctrl_c_while_the_workers_start_leaves_a_model(tmp_path):
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            INTERRUPTED.replace("model.fit(X, y)", "print('ready', flush=True); model.fit(X, y)"),
+            str(tmp_path),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert out.startswith("interrupted") or "KeyboardInterrupt" in err, err
+    assert "BrokenProcessPool" not in err.splitlines()[-1:]
+
+
 def test_files_of_members_of_another_run_are_refused_and_left_alone(tmp_path, data):
     file = tmp_path / "run.npz"
     IndependentGPRegressor(**SMALL, checkpoint=tmp_path / "other.npz").fit(*data)
@@ -183,6 +205,45 @@ def test_files_of_members_of_another_run_are_refused_and_left_alone(tmp_path, da
 
 
 def test_scikit_learns_callbacks_are_told_of_the_fit(data):
-    callbacks = pytest.importorskip("sklearn.callback")
-    model = IndependentGPRegressor(**SMALL).set_callbacks(callbacks.ProgressBar())
-    assert model.fit(*data).score(*data) > 0.3
+    pytest.importorskip("sklearn.callback")
+    told = []
+
+    class Told:
+        def setup(self, estimator, context):
+            told.append("setup")
+
+        def on_fit_task_begin(self, estimator, context, **_):
+            told.append("begin")
+
+        def on_fit_task_end(self, estimator, context, **_):
+            told.append("end")
+
+        def teardown(self, estimator, context):
+            told.append("teardown")
+
+    IndependentGPRegressor(**SMALL).set_callbacks(Told()).fit(*data)
+    assert told == ["setup", "begin", "end", "teardown"]
+
+
+@pytest.mark.parametrize(("n_jobs", "share"), [(1, 0.25), (2, 0.5), (3, 0.5), (4, 1.0), (8, 1.0)])
+def test_time_is_shared_by_how_many_run_one_after_another(n_jobs, share):
+    job = Job(None, None, 0, "", None, None, 10, 8.0, 100, 0)
+    model = IndependentGPRegressor(n_estimators=4, n_jobs=n_jobs)
+    assert [own.max_time for own in model._share(job)] == [8.0 * share] * 4
+
+
+def test_a_matched_budget_with_other_generations_is_another_run(data):
+    settings = {**SMALL, "match_budget": True, "warm_start": True}
+    model = IndependentGPRegressor(**settings).fit(*data)
+    with pytest.raises(ValueError, match="data or parameters differ"):
+        model.set_params(generations=12).fit(*data)
+
+
+def test_values_that_only_some_members_have_leave_gaps(data):
+    def sometimes(progress):
+        return {"v": 1.0} if progress.values["errors"][0] < limit else None
+
+    limit = np.median(IndependentGPRegressor(**{**SMALL, "generations": 0}).fit(*data).history_["errors"])
+    model = IndependentGPRegressor(**{**SMALL, "generations": 0}, callbacks=sometimes).fit(*data)
+    assert model.history_["v"].shape == (1, 4)
+    assert np.isnan(model.history_["v"]).sum() == 2

@@ -8,6 +8,7 @@ import pytest
 
 from symgrove import (
     ClassicGPRegressor,
+    DivNichGPClassifier,
     DivNichGPRegressor,
     IndependentGPRegressor,
     SpatialGPRegressor,
@@ -25,9 +26,9 @@ PAPER = [("add", 2), ("sub", 2), ("mul", 2), ("div", 2), ("sqrt", 1), ("log", 1)
 STANDARD = [("add", 2), ("sub", 2), ("mul", 2), ("pdiv", 2)]
 
 
-def start(stack, estimator, X, y, seed, member=0):
+def start(stack, estimator, X, y, seed, member=0, weight=None):
     estimator.set_params(standardize=False)
-    training = Training(X, y[None], None, np.arange(len(X)))
+    training = Training(X, y[None], weight, np.arange(len(X)))
     method = make_setting(estimator, training, seed, stack, member).method.parts[0]
     return method, method.init()
 
@@ -71,25 +72,42 @@ def test_independent_runs_see_only_their_own_sample(member):
             assert texts(state, state.elites.root) == [from_tokens(best)]
 
 
-@pytest.mark.parametrize(("seed", "scales"), [*((s, False) for s in range(6)), (6, True), (11, True)])
+WEIGHTS = np.random.default_rng(0).integers(1, 4, size=30).astype(float)
+MORE = [(5, False, True), (6, True, False), (8, True, False)]
+PLAIN = [(seed, False, False) for seed in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("seed", "scales", "is_weighted", "labels"),
+    [
+        *((*case, labels) for case in (*PLAIN, (5, False, True)) for labels in (False, True)),
+        (6, True, False, False),
+        (11, True, False, False),
+    ],
+)
 @pytest.mark.parametrize(("niche_size", "radius"), [(1, 0.0), (2, 3.0)])
-def test_divnich_gp(seed, scales, niche_size, radius):
+def test_divnich_gp(seed, scales, is_weighted, niche_size, radius, labels):
     X, y = random_data(seed, n_rows=30)
+    y = (y > np.median(y)).astype(float) if labels else y
+    weight = WEIGHTS if is_weighted else np.ones(30)
 
     def draw_counts(generation):
         return bootstrap_counts(30, generation + 1, seed)[generation]
 
-    expected = divnich_gp.run(X, y, PAPER, 24, 5, partial(stream, seed), draw_counts, 4, niche_size, radius, scales)
+    options = {
+        "tournament_size": 4,
+        "max_size": 40,
+        "niche_size": niche_size,
+        "radius": radius,
+        "linear_scaling": scales,
+    }
+    expected = divnich_gp.run(
+        X, y, PAPER, 24, 5, partial(stream, seed), draw_counts, 4, niche_size, radius, scales, labels, weight
+    )
+    make = DivNichGPClassifier if labels else DivNichGPRegressor
     with ExitStack() as stack:
-        options = {
-            "tournament_size": 4,
-            "max_size": 40,
-            "niche_size": niche_size,
-            "radius": radius,
-            "linear_scaling": scales,
-        }
-        both = [DivNichGPRegressor(population_size=24, **options, greedy_order=o) for o in ("population", "best")]
-        (method, state), (by_error, _) = (start(stack, estimator, X, y, seed) for estimator in both)
+        both = [make(population_size=24, **options, greedy_order=order) for order in ("population", "best")]
+        (method, state), (by_error, _) = (start(stack, e, X, y, seed, weight=weight) for e in both)
         for generation, (population, scores, counts) in enumerate(expected):
             state = method.step(state) if generation else state
             assert texts(state, state.population) == trees(population)
@@ -97,25 +115,26 @@ def test_divnich_gp(seed, scales, niche_size, radius):
             for greedy_order, part in (("population", method), ("best", by_error)):
                 part.source.forest = state.forest
                 members = part.members(state)
-                taken = divnich_gp.greedy(population, scores, X, y, counts, greedy_order)
+                taken = divnich_gp.greedy(population, scores, X, y, counts, greedy_order, labels, weight)
                 assert texts(state, members.root) == trees(population[i] for i in taken)
                 np.testing.assert_allclose(members.slope, [scores[i][0][1] for i in taken], rtol=1e-8)
 
 
-@pytest.mark.parametrize(("seed", "scales"), [*((s, False) for s in range(6)), (6, True), (8, True)])
+@pytest.mark.parametrize(
+    ("seed", "scales", "is_weighted"), [*PLAIN, (5, False, True), (6, True, False), (8, True, False)]
+)
 @pytest.mark.parametrize("member_error", ["out_of_bag", "in_bag"])
-def test_spatial_gp(seed, scales, member_error):
+def test_spatial_gp(seed, scales, is_weighted, member_error):
     X, y = random_data(seed, n_rows=30)
+    weight = WEIGHTS if is_weighted else np.ones(30)
     counts = bootstrap_counts(30, 5, seed)
-    shape = (4, 5)
-    expected = spatial_gp.run(
-        X, y, counts, PAPER, shape, 6, partial(stream, seed), member_error == "out_of_bag", scales
-    )
+    use_out_of_bag = member_error == "out_of_bag"
+    expected = spatial_gp.run(X, y, counts, PAPER, (4, 5), 6, partial(stream, seed), use_out_of_bag, scales, weight)
     with ExitStack() as stack:
         estimator = SpatialGPRegressor(
             population_size=20, n_estimators=5, max_size=40, member_error=member_error, linear_scaling=scales
         )
-        method, state = start(stack, estimator, X, y, seed)
+        method, state = start(stack, estimator, X, y, seed, weight=weight)
         for generation, (cells, members) in enumerate(expected):
             state = method.step(state) if generation else state
             assert texts(state, state.population) == trees(cells)

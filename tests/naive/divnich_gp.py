@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.naive import selection, variation
+from tests.naive import fitness, selection, variation
 from tests.naive.programs import evaluate, from_tokens
 from tests.naive.two_segp import errors_of
 
@@ -28,17 +28,19 @@ def clearing(errors, vectors, radius, niche_size):
     return cleared
 
 
-def predictions(population, scores, X):
+def predictions(population, scores, X, labels):
+    """Scaled outputs, or the classes that they say."""
     rows = []
     for tokens, ((error, slope, intercept),) in zip(population, scores, strict=True):
         o = evaluate(from_tokens(tokens), X)
-        rows.append(intercept + slope * o if math.isfinite(error) else np.full(len(X), np.nan))
+        scaled = intercept + slope * o if math.isfinite(error) else np.full(len(X), np.nan)
+        rows.append((scaled > 0.5).astype(float) if labels else scaled)
     return rows
 
 
-def greedy(population, scores, X, y, counts, order):
+def greedy(population, scores, X, y, counts, order, labels, weight):
     """Members as positions in the population, with or without sorting them first."""
-    outputs = predictions(population, scores, X)
+    outputs = predictions(population, scores, X, labels)
     inside = [np.repeat(o, counts) for o in outputs]
     rows = np.flatnonzero(counts == 0)
     usable = [i for i in range(len(population)) if math.isfinite(scores[i][0][0])]
@@ -51,7 +53,8 @@ def greedy(population, scores, X, y, counts, order):
         if any(math.dist(inside[i], inside[j]) < SAME for j in others):
             continue
         mean = sum(outputs[j][rows] for j in [*taken, i]) / (len(taken) + 1)
-        error = np.mean((mean - y[rows]) ** 2)
+        wrong = (mean > 0.5) != (y[rows] == 1) if labels else (mean - y[rows]) ** 2
+        error = weight[rows] @ wrong
         if not taken or error < best:
             taken.append(i)
             best = error
@@ -59,16 +62,29 @@ def greedy(population, scores, X, y, counts, order):
 
 
 def run(
-    X, y, functions, population_size, generations, stream, draw_counts, tournament_size, niche_size, radius, scales
+    X,
+    y,
+    functions,
+    population_size,
+    generations,
+    stream,
+    draw_counts,
+    tournament_size,
+    niche_size,
+    radius,
+    scales,
+    labels,
+    weight,
 ):
     """Yield (population, scores, counts) before the first and after each generation."""
     settings = (functions, X.shape[1], (-5.0, 5.0))
     population = variation.ramped_half_and_half(stream("init"), *settings, population_size, minimum=0)
     for generation in range(generations + 1):
         counts = draw_counts(generation)
-        scores = errors_of(population, X, y, [counts], scales)
+        error = fitness.classification_error if labels else fitness.squared_error
+        scores = errors_of(population, X, y, [counts * weight], scales, error)
         yield population, scores, counts
-        vectors = [np.repeat(o, counts) for o in predictions(population, scores, X)]
+        vectors = [np.repeat(o, counts) for o in predictions(population, scores, X, labels)]
         errors = clearing([row[0][0] for row in scores], vectors, radius, niche_size)
         chosen = selection.tournaments(errors, population_size, tournament_size, stream("selection", generation))
         rng = stream("variation", generation)

@@ -26,28 +26,28 @@ def tournaments(keys, rows, columns, sample_of, scores, excluded=None):
     return winners
 
 
-def out_of_bag_error(tokens, score, X, y, counts):
+def out_of_bag_error(tokens, score, X, y, counts, weight):
     error, slope, intercept = score
     if not math.isfinite(error):
         return math.inf
-    return fitness.squared_error(evaluate(from_tokens(tokens), X), y, (counts == 0).astype(float), slope, intercept)
+    return fitness.squared_error(evaluate(from_tokens(tokens), X), y, (counts == 0) * weight, slope, intercept)
 
 
-def run(X, y, counts, functions, shape, generations, stream, use_out_of_bag, scales):
+def run(X, y, counts, functions, shape, generations, stream, use_out_of_bag, scales, weight):
     """Yield (cells, members) before the first and after each generation; a member is (program, criterion)."""
     settings = (functions, X.shape[1], (-5.0, 5.0))
     n_cells = shape[0] * shape[1]
     sample_of = stream("cells").permutation(np.arange(n_cells) % len(counts)).tolist()
     population = variation.ramped_half_and_half(stream("init"), *settings, n_cells, minimum=0)
     cells = [population[i] for i in stream("placement").permutation(n_cells)]
-    scores = errors_of(cells, X, y, counts, scales)
+    scores = errors_of(cells, X, y, counts * weight, scales)
     members = [(None, math.inf)] * len(counts)
 
     def offer(cell):
         j = sample_of[cell]
         criterion = scores[cell][j][0]
         if use_out_of_bag:
-            criterion = out_of_bag_error(cells[cell], scores[cell][j], X, y, counts[j])
+            criterion = out_of_bag_error(cells[cell], scores[cell][j], X, y, counts[j], weight)
         program, best = members[j]
         if criterion < best or (criterion == best and program and len(cells[cell]) < len(program)):
             members[j] = (cells[cell], criterion)
@@ -71,7 +71,7 @@ def run(X, y, counts, functions, shape, generations, stream, use_out_of_bag, sca
             donors=[cells[c] for c in fathers],
             substitutes=cells,
         )
-        child_scores = errors_of(children, X, y, counts, scales)
+        child_scores = errors_of(children, X, y, counts * weight, scales)
         moved = []
         for cell, j in enumerate(sample_of):
             old, new = scores[cell][j][0], child_scores[cell][j][0]

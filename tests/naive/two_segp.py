@@ -6,7 +6,7 @@ from tests.naive import fitness, variation
 from tests.naive.programs import evaluate, from_tokens
 
 
-def errors_of(population, X, y, counts, scales=True):
+def errors_of(population, X, y, counts, scales=True, error=fitness.squared_error):
     """Errors, slopes and intercepts of every program on every sample, by the two-pass formulas."""
     rows = []
     for tokens in population:
@@ -17,7 +17,7 @@ def errors_of(population, X, y, counts, scales=True):
                 row.append((np.inf, 0.0, 0.0))
                 continue
             if not scales:
-                row.append((fitness.squared_error(o, y, w), 1.0, 0.0))
+                row.append((error(o, y, w), 1.0, 0.0))
                 continue
             slope, intercept = fitness.linear_scaling(o, y, w)
             row.append((fitness.scaled_squared_error(o, y, w), slope, intercept))

@@ -49,6 +49,17 @@ def test_lexicase_is_that_of_the_definition(errors):
     assert len(set(expected)) > 10
 
 
+def test_lexicase_tells_programs_of_equal_errors_apart_by_rows():
+    selected = partitioned_lexicase([[0.5], [0.5]], [[0.0, 1.0], [1.0, 0.0]], 1000, np.random.default_rng(0))
+    assert 400 < (selected == 0).sum() < 600
+    # Copies have no more places than one program, but count in the deviation.
+    rough = np.round(np.random.default_rng(1).random((80, 5)), 1)
+    cases = np.round(np.random.default_rng(2).random((80, 6)), 1)
+    found = partitioned_lexicase(rough, cases, 40, np.random.default_rng(4))
+    sample_of = np.repeat(np.arange(5), 8).tolist()
+    assert found.tolist() == naive.lexicase(rough.tolist(), cases.tolist(), sample_of, np.random.default_rng(4))
+
+
 def test_lexicase_takes_the_first_of_equal_programs(errors):
     doubled = np.concatenate([errors, errors])
     cases = np.random.default_rng(3).random((80, 12))
@@ -82,13 +93,24 @@ def test_every_name_evolves(name):
     assert TwoSEGPClassifier(**settings).fit(X, y > 0).score(X, y > 0) > 0.7
 
 
-def test_rows_of_lexicase_are_drawn_from_all():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 3))
-    model = TwoSEGPRegressor(
-        population_size=40, n_estimators=4, generations=3, selection=PartitionLexicase(n_cases=5), random_state=0
-    )
-    assert np.isfinite(model.fit(X, X[:, 0] ** 2).predict(X)).all()
+@pytest.mark.parametrize("n_cases", [5, 500])
+def test_lexicase_sees_the_errors_on_rows_with_the_scaling_of_all_rows(n_cases, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    y = X[:, 0] ** 2
+    seen = []
+
+    class Spy(PartitionLexicase):
+        def __call__(self, errors, n_selected, rng, cases):
+            seen.append(cases)
+            return super().__call__(errors, n_selected, rng, cases)
+
+    settings = {"population_size": 40, "n_estimators": 4, "generations": 3, "random_state": 0}
+    TwoSEGPRegressor(**settings, selection=Spy(n_cases)).fit(X, y)
+    assert [cases.shape[1] for cases in seen[-3:]] == [min(n_cases, 90)] * 3
+    if n_cases > 90:
+        # The best scaling on all rows leaves no program a mean error above the target's variance.
+        usable = np.isfinite(seen[-1]).all(axis=1)
+        assert (seen[-1][usable].mean(axis=1) <= y.var() * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize(

@@ -169,22 +169,21 @@ def sum_squared(values, n_rows, slope, intercept, weights, target, sums, out):
 
 
 @kernel
-def sum_misclassified(values, n_rows, slope, intercept, weights, is_one, sums, out):
-    """Weights of the rows whose scaled output is on the wrong side of one half; NaN if an output is not finite."""
+def sum_misclassified(values, n_rows, slope, intercept, threshold, weights, is_one, sums, out):
+    """Weights of the rows whose scaled output is on the wrong side of the threshold; NaN if an output is not finite."""
     n_programs, n_samples = slope.shape
     for p in range(n_programs):
         sums[:] = 0
         poison = 0.0
         for i in range(n_rows):
             o = values[p, i]
-            half = type(o)(0.5)
             nothing = type(o)(0)
             poison += o - o
             if is_one[i]:
                 for j in range(n_samples):
-                    sums[j] += nothing if intercept[p, j] + slope[p, j] * o > half else weights[i, j]
+                    sums[j] += nothing if intercept[p, j] + slope[p, j] * o > threshold else weights[i, j]
             else:
                 for j in range(n_samples):
-                    sums[j] += weights[i, j] if intercept[p, j] + slope[p, j] * o > half else nothing
+                    sums[j] += weights[i, j] if intercept[p, j] + slope[p, j] * o > threshold else nothing
         for j in range(n_samples):
             out[p, j] = sums[j] + poison

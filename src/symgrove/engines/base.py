@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symgrove.fitness.losses import RowLoss
+from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
 from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest
@@ -46,11 +46,17 @@ class Engine(Protocol):
         ...
 
     def errors(
-        self, forest: Forest, roots: Roots, scaling: Scaling, samples: Samples, row_loss: RowLoss
+        self,
+        forest: Forest,
+        roots: Roots,
+        scaling: Scaling,
+        samples: Samples,
+        row_loss: RowLoss,
+        threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         """Weighted sums of a row loss of the scaled outputs, (n_programs, n_samples); NaN if an output is not finite.
 
-        Sums of counts are exact whole numbers.
+        Scaled outputs above the threshold are class 1. Sums of counts are exact whole numbers.
         """
         ...
 

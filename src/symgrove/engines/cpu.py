@@ -29,7 +29,7 @@ from symgrove.engines.schedule import Plan, make_plan
 from symgrove.engines.vectors import VectorStore
 from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight
-from symgrove.fitness.losses import RowLoss
+from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples, Target
 from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest, as_roots
@@ -170,7 +170,13 @@ class CpuEngine:
 
     @_locked
     def errors(
-        self, forest: Forest, roots: Roots, scaling: Scaling, samples: Samples, row_loss: RowLoss
+        self,
+        forest: Forest,
+        roots: Roots,
+        scaling: Scaling,
+        samples: Samples,
+        row_loss: RowLoss,
+        threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         roots = as_roots(forest, roots)
         if row_loss is RowLoss.MISCLASSIFIED and not self._is_binary:
@@ -178,7 +184,7 @@ class CpuEngine:
         sums = np.empty((len(roots), samples.total.size))
         for rows, plan in self._plans(forest, roots, sums.shape[1], samples):
             own = Scaling(scaling.slope[rows], scaling.intercept[rows])
-            sums[rows] = self._run(plan, ErrorPass(samples, self.data.y, own, row_loss))
+            sums[rows] = self._run(plan, ErrorPass(samples, self.data.y, own, row_loss, threshold))
         return sums
 
     @_locked

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from symgrove.engines import _evaluate
 from symgrove.engines.workspace import Workspace
-from symgrove.fitness.losses import THRESHOLD, RowLoss
+from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre, Samples
 from symgrove.fitness.scaling import Scaling
 
@@ -117,11 +117,14 @@ class ExactMomentPass:
 class ErrorPass:
     """Sums of a row loss of the scaled outputs: squared residuals in float64, mistakes in the engine's dtype."""
 
-    def __init__(self, samples: Samples, y: NDArray[np.float64], scaling: Scaling, row_loss: RowLoss) -> None:
+    def __init__(
+        self, samples: Samples, y: NDArray[np.float64], scaling: Scaling, row_loss: RowLoss, threshold: float
+    ) -> None:
         self.samples = samples
         self.is_squared = row_loss is RowLoss.SQUARED
         self.dtype = np.dtype(np.float64) if self.is_squared else samples.weights.dtype
-        self.target = y if self.is_squared else y > THRESHOLD
+        self.target = y if self.is_squared else y > 0
+        self.threshold = self.dtype.type(threshold)
         with np.errstate(over="ignore"):  # a slope too large for float32 makes errors that are not finite
             self.slope, self.intercept = (np.ascontiguousarray(array, dtype=self.dtype) for array in scaling)
         self.n_columns = samples.total.size
@@ -133,9 +136,12 @@ class ErrorPass:
         weights = np.ascontiguousarray(self.samples.weights[:, rows].T, dtype=self.dtype)
         room = np.empty(self.n_columns, dtype=self.dtype)
         sums = np.empty((workspace.n_roots, self.n_columns))
-        add_up = _evaluate.sum_squared if self.is_squared else _evaluate.sum_misclassified
-        n_rows = rows.stop - rows.start
-        add_up(workspace.values, n_rows, self.slope, self.intercept, weights, self.target[rows], room, sums)
+        outputs = workspace.values, rows.stop - rows.start, self.slope, self.intercept
+        rest = weights, self.target[rows], room, sums
+        if self.is_squared:
+            _evaluate.sum_squared(*outputs, *rest)
+        else:
+            _evaluate.sum_misclassified(*outputs, self.threshold, *rest)
         return sums
 
     def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:

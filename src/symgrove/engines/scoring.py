@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from symgrove.dataset import make_dataset
 from symgrove.engines.base import Engine, Roots
 from symgrove.engines.cpu import CpuEngine
-from symgrove.fitness.losses import THRESHOLD, Loss, RowLoss, mask_unusable
+from symgrove.fitness.losses import Loss, RowLoss, mask_unusable
 from symgrove.fitness.moments import Centre, Matrix, Moments, Samples, is_doubtful, replace_rows, sample_means
 from symgrove.fitness.scaling import Fit, Scaling, fit_linear_scaling, identity_scaling, no_scaling
 from symgrove.forest.forest import Forest, as_roots
@@ -50,12 +50,12 @@ def _score_distinct(
 ) -> Scores:
     if loss.row_loss is RowLoss.MISCLASSIFIED and not loss.linear_scaling:
         scaling = identity_scaling((roots.size, samples.total.size))
-        return _count_mistakes(engine, forest, roots, samples, scaling)
+        return _count_mistakes(engine, forest, roots, samples, scaling, loss.threshold)
     needs_second_pass = loss.row_loss is RowLoss.MISCLASSIFIED
     moments = settled_moments(engine, forest, roots, samples, expect_more=needs_second_pass or expect_more)
     fit = fit_linear_scaling(moments, samples, engine.dtype) if loss.linear_scaling else no_scaling(moments, samples)
     if needs_second_pass:
-        return _count_mistakes(engine, forest, roots, samples, fit.scaling)
+        return _count_mistakes(engine, forest, roots, samples, fit.scaling, loss.threshold)
     errors = _refine(engine, forest, roots, samples, fit)
     return Scores(mask_unusable(errors, fit.scaling), fit.scaling)
 
@@ -102,8 +102,10 @@ def fit_pairs(engine: Engine, forest: Forest, roots: Roots, samples: Samples, wa
     return Scaling(np.where(wanted, slope, np.nan), np.where(wanted, intercept, np.nan))
 
 
-def _count_mistakes(engine: Engine, forest: Forest, roots: Roots, samples: Samples, scaling: Scaling) -> Scores:
-    sums = engine.errors(forest, roots, scaling, samples, RowLoss.MISCLASSIFIED)
+def _count_mistakes(
+    engine: Engine, forest: Forest, roots: Roots, samples: Samples, scaling: Scaling, threshold: float
+) -> Scores:
+    sums = engine.errors(forest, roots, scaling, samples, RowLoss.MISCLASSIFIED, threshold)
     return Scores(mask_unusable(sums / samples.total, scaling), scaling)
 
 
@@ -137,7 +139,7 @@ def row_errors(
     with np.errstate(all="ignore"):
         scaled = scaling.intercept[:, :1] + scaling.slope[:, :1] * outputs
         if loss.row_loss is RowLoss.MISCLASSIFIED:
-            losses = ((scaled > THRESHOLD) != data.y).astype(np.float64)
+            losses = ((scaled > loss.threshold) != data.y).astype(np.float64)
         else:
             losses = (scaled - data.y) ** 2
     is_usable = np.isfinite(losses) & np.isfinite(errors[:, :1])

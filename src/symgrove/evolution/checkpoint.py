@@ -13,8 +13,9 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,32 @@ def fingerprint(arrays: Mapping[str, Any], parameters: Mapping[str, Any]) -> str
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's; functions by what they do; everything else as it prints."""
+    """NumPy's numbers as Python's; functions and objects by what they do and hold; everything else as it prints."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, FunctionType):
-        return [value.__name__, value.__code__.co_code.hex(), [repr(c) for c in value.__code__.co_consts]]
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items(), *cells]
+        constants = [repr(c) for c in value.__code__.co_consts if not isinstance(c, CodeType)]
+        inner = [c.co_code.hex() for c in value.__code__.co_consts if isinstance(c, CodeType)]
+        return [value.__name__, value.__code__.co_code.hex(), constants, inner, [_describe(h) for h in held]]
+    if isinstance(value, partial):
+        return ["partial", _describe(value.func), [_describe(a) for a in value.args], _describe(value.keywords)]
+    if type(value).__repr__ is object.__repr__:  # it would print its address
+        return [type(value).__qualname__, _describe(getattr(value, "__dict__", {})), _describe(_call_of(value))]
     return repr(value)
+
+
+def _describe(value: Any) -> Any:
+    """A value as text that is the same in another process."""
+    if isinstance(value, dict):
+        return {str(name): _describe(held) for name, held in value.items()}
+    return value if isinstance(value, (str, int, float, bool, type(None))) else _plain(value)
+
+
+def _call_of(value: Any) -> Any:
+    """What an object does when it is called."""
+    return vars(type(value)).get("__call__")
 
 
 def check_path(path: Any) -> None:

@@ -30,7 +30,7 @@ class StopOnInterrupt:
 
     def __init__(self) -> None:
         self.is_requested = False
-        self.file: Path | None = None  # made when a stop is requested, for those who cannot see this object
+        self.file: Path | None = None
         self._previous: Any = None
         self._is_installed = False
 
@@ -44,6 +44,12 @@ class StopOnInterrupt:
     def __exit__(self, *exception: object) -> None:
         if self._is_installed:
             signal.signal(signal.SIGINT, self._previous)
+
+    def request_with(self, file: Path) -> None:
+        """Make this file when a stop is requested, or now if one was."""
+        self.file = file
+        if self.is_requested:
+            file.touch()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.is_requested:

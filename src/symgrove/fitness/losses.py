@@ -16,7 +16,7 @@ import numpy as np
 from symgrove.fitness.moments import Matrix
 from symgrove.fitness.scaling import Scaling
 
-THRESHOLD = 0.5  # outputs above it are class 1
+THRESHOLD = 0.5  # scaled outputs above it are class 1, and so are shares of votes
 
 
 class RowLoss(IntEnum):
@@ -39,6 +39,11 @@ class Loss(Protocol):
         """The loss on one row."""
         ...
 
+    @property
+    def threshold(self) -> float:
+        """Scaled outputs above it are class 1."""
+        ...
+
 
 @dataclass(frozen=True)
 class MeanSquaredError:
@@ -46,6 +51,7 @@ class MeanSquaredError:
 
     linear_scaling: bool = True
     row_loss = RowLoss.SQUARED
+    threshold = THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class ClassificationError:
     """Weighted share of rows whose thresholded output is not the label, for labels 0 and 1."""
 
     linear_scaling: bool = True
+    threshold: float = THRESHOLD
     row_loss = RowLoss.MISCLASSIFIED
 
 

@@ -142,6 +142,7 @@ def document(
     *,
     parameters: Mapping[str, tuple[str, str]] | None = None,
     attributes: Mapping[str, tuple[str, str] | None] | None = None,
+    classes: str = TWO_CLASSES,
 ) -> Callable[[Estimator], Estimator]:
     """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have."""
 
@@ -151,7 +152,7 @@ def document(
         is_classifier = hasattr(estimator, "predict_proba")
         if not is_classifier:
             del known["classes_"]
-        notes = [_NOTES, TWO_CLASSES] if is_classifier else [_NOTES]
+        notes = [_NOTES, classes] if is_classifier else [_NOTES]
         sections = [
             summary,
             _wrap(text),

@@ -175,8 +175,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         saved: Saved | None = None
         if self.checkpoint is not None or self.warm_start:
             arrays = {"X": X, "targets": targets, "weight": np.zeros(0) if weight is None else weight}
-            parameters = {**_comparable(self.get_params(deep=False)), "estimator": type(self).__name__}
-            mark = checkpoints.fingerprint(arrays, parameters)
+            mark = checkpoints.fingerprint(arrays, self._identity())
         if self.warm_start and hasattr(self, "_kept"):
             if self._kept[1]["fingerprint"] != mark:
                 raise ValueError(
@@ -195,6 +194,10 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         limits = self.generations, self.max_time, self.max_evaluations
         return Job(training, held_out, seed, mark, saved, self.checkpoint, *limits, member=0)
 
+    def _identity(self) -> dict[str, Any]:
+        """What makes a run what it is, besides the data."""
+        return {**_comparable(self.get_params(deep=False)), "estimator": type(self).__name__}
+
     def _load_checkpoint(self, mark: str) -> Saved | None:
         """The saved run of this fingerprint, if there is one."""
         return checkpoints.load(self.checkpoint, mark)
@@ -209,11 +212,22 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         if key in _warmed_up:
             return
         X = np.arange(12.0).reshape(6, 2) % 5
+        small = self._for_warm_up()
         with ExitStack() as stack:
-            setting = make_setting(self, Training(X, X[None, :, 0] % 2, None, np.arange(6)), 0, stack)
+            setting = make_setting(small, Training(X, X[None, :, 0] % 2, None, np.arange(6)), 0, stack)
             state = setting.method.step(setting.method.init())
             finish_members(setting, state)
         _warmed_up.add(key)
+
+    def _for_warm_up(self) -> EvolvedEnsemble:
+        """This estimator with few programs, and without a selection of the user's, which may have a state of its "
+        "own."""
+        parameters = self.get_params(deep=False)
+        small = {"population_size": 9, "n_estimators": 3, "torus": None}
+        parameters |= {name: value for name, value in small.items() if name in parameters}
+        if callable(parameters.get("selection")) and not hasattr(parameters["selection"], "n_cases"):
+            parameters["selection"] = "partition"
+        return type(self)(**parameters)
 
     def _tell(self, job: Job, given: tuple[Any, Any]) -> Tell:
         """What makes an observer of scikit-learn's callbacks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class EnsembleRegressor(RegressorMixin, EvolvedEnsemble):
                     self.oob_score_ = float(1.0 - w @ (y - prediction[0][is_known]) ** 2 / variation)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of the members' predictions.
+        """What the members predict together: their mean or, if that is how they are combined, their median.
 
         Parameters
         ----------
@@ -83,7 +84,7 @@ class EnsembleClassifier(ClassifierMixin, EvolvedEnsemble):
         return ClassificationError(bool(self.linear_scaling))
 
     def _head(self, n_targets: int) -> Head:
-        return votes_of if n_targets == 1 else clipped
+        return partial(votes_of if n_targets == 1 else clipped, threshold=self._loss().threshold)
 
     def _set_out_of_bag(self, training: Training, prediction: Matrix, n_given: int) -> None:
         shares = combine_classes(prediction)

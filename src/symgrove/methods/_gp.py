@@ -100,8 +100,8 @@ class GP(ABC):
         """One generation; nodes are only appended, so that `rollback` can undo it."""
 
     @abstractmethod
-    def training_samples(self, state: Any) -> tuple[Samples, NDArray[np.intp]]:
-        """Samples, and which of them each member was fitted on."""
+    def training_samples(self, state: Any, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
+        """Samples, and which of them each member of the ensemble was fitted on."""
 
     def members(self, state: Any) -> Elites:
         """The ensemble of a state."""
@@ -154,7 +154,7 @@ class GP(ABC):
         members = self.members(state)
         if not self.loss.linear_scaling:
             return members
-        samples, sample_of = self.training_samples(state)
+        samples, sample_of = self.training_samples(state, members.root.size)
         roots, program_of = np.unique(members.root, return_inverse=True)
         pairs = program_of.ravel(), sample_of
         wanted = np.zeros((roots.size, samples.total.size), dtype=np.bool_)
@@ -165,10 +165,10 @@ class GP(ABC):
             slope=np.where(is_exact, slope, members.slope), intercept=np.where(is_exact, intercept, members.intercept)
         )
 
-    def outside(self, state: Any) -> NDArray[np.bool_]:
+    def outside(self, state: Any, members: Elites) -> NDArray[np.bool_]:
         """Which rows each member was not fitted on, (n_members, n_rows)."""
-        samples, sample_of = self.training_samples(state)
-        return np.asarray(samples.weights[sample_of] == 0)
+        samples, sample_of = self.training_samples(state, members.root.size)
+        return (samples.weights == 0)[sample_of]
 
     def to_arrays(self, state: GPState) -> dict[str, NDArray[Any]]:
         """A state as plain arrays, for a checkpoint."""

@@ -130,7 +130,7 @@ def run(estimator: EvolvedEnsemble, job: Job, interrupt: Interrupt, tell: Tell |
         return Outcome(
             build_ensembles(setting, state, job.training, members),
             [m.error for m in members],
-            [part.outside(own) for part, own in zip(setting.method.parts, state, strict=True)],
+            [part.outside(own, m) for part, own, m in zip(setting.method.parts, state, members, strict=True)],
             history.as_arrays(),
             arrays,
             reason,
@@ -256,6 +256,7 @@ def build_ensembles(setting: Setting, state: States, training: Training, members
                 setting.standardization,
                 part.engine.dtype,
                 setting.aggregation,
+                part.loss.threshold,
             )
         )
     return ensembles

@@ -26,6 +26,11 @@ class Part(Protocol):
         ...
 
     @property
+    def loss(self) -> Any:
+        """What its programs are scored by."""
+        ...
+
+    @property
     def source(self) -> Any:
         """Draws its random programs."""
         ...
@@ -62,7 +67,7 @@ class Part(Protocol):
         """The members with their final scaling."""
         ...
 
-    def outside(self, state: Any) -> NDArray[np.bool_]:
+    def outside(self, state: Any, members: Elites) -> NDArray[np.bool_]:
         """Which rows each member was not fitted on, (n_members, n_rows)."""
         ...
 

@@ -34,8 +34,11 @@ from symgrove.rng import stream
 from symgrove.selection.clearing import clearing, has_later_twin
 from symgrove.selection.tournament import tournament
 
-VECTOR_SHARE = 0.25  # of the memory budget, for the vectors that niches are told by
-CANDIDATE_BYTES = 1 << 26  # for predictions of candidates for the ensemble
+# Of the memory budget, which is mostly the engine's: for the vectors that niches are told by, and for predictions on
+# the way there, of which a few copies are alive at the same time.
+VECTOR_SHARE = 0.25
+OUTPUT_SHARE = 0.1
+N_COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -96,19 +99,20 @@ class DivNichGP(GP):
     # Niches
 
     def _clear(self, state: DivNichState) -> Matrix:
-        """Errors of the population after clearing; programs that are the same are looked at once."""
-        roots, first, position = np.unique(state.population, return_index=True, return_inverse=True)
-        vectors = self._vectors(state, roots, first)[position.ravel()]
-        return clearing(state.errors[:, 0], vectors, self.radius, self.niche_size)
+        """Errors of the population after clearing."""
+        vectors, row_of = self._vectors(state, np.arange(state.population.size))
+        return clearing(state.errors[:, 0], vectors, self.radius, self.niche_size, row_of)
 
-    def _vectors(self, state: DivNichState, roots: Ids, members: NDArray[np.intp]) -> Matrix:
-        """Predictions on the rows of the current sample, as often as they were drawn.
+    def _vectors(self, state: DivNichState, positions: NDArray[np.intp]) -> tuple[Matrix, NDArray[np.intp]]:
+        """Distinct predictions on the rows of the current sample, as often as they were drawn; and whose are whose.
 
         If they do not fit the memory budget, those on some of the rows, drawn at random.
         """
+        roots, first, row_of = np.unique(state.population[positions], return_index=True, return_inverse=True)
+        members = positions[first]
         counts = self._counts(state.generation)
         rows = np.flatnonzero(counts)
-        n_affordable = int(VECTOR_SHARE * self.engine.memory_budget / (16 * max(roots.size, 1)))
+        n_affordable = int(VECTOR_SHARE * self.engine.memory_budget / (8 * max(roots.size, 1)))
         if rows.size > n_affordable:
             rng = stream(self.seed, "niche rows", state.generation)
             rows = np.sort(rng.choice(rows, size=max(n_affordable, 1), replace=False))
@@ -116,22 +120,27 @@ class DivNichGP(GP):
         for chunk, outputs in self._outputs(state, roots):
             inside = slice(*np.searchsorted(rows, [chunk.start, chunk.stop]))
             vectors[:, inside] = self._predict(state, members, outputs[:, rows[inside] - chunk.start])
-        return vectors * np.sqrt(counts[rows])
+        vectors *= np.sqrt(counts[rows])
+        return vectors, row_of.ravel()
 
     def _outputs(self, state: DivNichState, roots: Ids) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Outputs of distinct programs, in ranges of rows that take little memory."""
         n_rows = self.engine.data.n_rows
-        n_at_once = max(1, CANDIDATE_BYTES // (8 * max(roots.size, 1)))
+        n_at_once = self._n_affordable(max(roots.size, 1))
         for start in range(0, n_rows, n_at_once):
             chunk = slice(start, min(start + n_at_once, n_rows))
             yield chunk, self.engine.outputs(state.forest, roots, chunk)
+
+    def _n_affordable(self, length: int) -> int:
+        """How many vectors of this length may be at hand, each in a few copies."""
+        return max(1, int(OUTPUT_SHARE * self.engine.memory_budget / (N_COPIES * 8 * length)))
 
     def _predict(self, state: DivNichState, members: NDArray[np.intp], outputs: NDArray[Any]) -> Matrix:
         """Scaled outputs, or the class that they say."""
         with np.errstate(all="ignore"):
             scaled = state.intercept[members, None] + state.slope[members, None] * outputs.astype(np.float64)
         if self.loss.row_loss is RowLoss.MISCLASSIFIED:
-            return (scaled > THRESHOLD).astype(np.float64)
+            return (scaled > self.loss.threshold).astype(np.float64)
         return scaled
 
     # The ensemble
@@ -166,24 +175,22 @@ class DivNichGP(GP):
         if self.greedy_order == "best":
             # Backwards, so that of equal predictions the best stays.
             usable = usable[np.argsort(state.errors[usable, 0], kind="stable")][::-1]
-        roots, first, position = np.unique(state.population[usable], return_index=True, return_inverse=True)
-        vectors = self._vectors(state, roots, usable[first])[position.ravel()]
-        distinct = usable[~has_later_twin(vectors)]
+        distinct = usable[~has_later_twin(*self._vectors(state, usable))]
         return distinct[::-1] if self.greedy_order == "best" else distinct
 
     def _predictions(
         self, state: DivNichState, candidates: NDArray[np.intp], rows: NDArray[np.intp]
     ) -> Iterator[tuple[int, Matrix]]:
         """Candidates with their predictions on some rows, a few at a time."""
-        n_at_once = max(1, CANDIDATE_BYTES // (8 * self.engine.data.n_rows))
+        n_at_once = self._n_affordable(self.engine.data.n_rows)
         for start in range(0, candidates.size, n_at_once):
             batch = candidates[start : start + n_at_once]
             roots, position = np.unique(state.population[batch], return_inverse=True)
             outputs = self.engine.outputs(state.forest, roots)[:, rows][position.ravel()]
             yield from zip(batch.tolist(), self._predict(state, batch, outputs), strict=True)
 
-    def training_samples(self, state: DivNichState) -> tuple[Samples, NDArray[np.intp]]:
-        return self._sample(state.generation), np.zeros(self.members(state).root.size, dtype=np.intp)
+    def training_samples(self, state: DivNichState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
+        return self._sample(state.generation), np.zeros(n_members, dtype=np.intp)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -234,6 +241,11 @@ _OWN = {
         '"population" or "best"',
         "Order in which programs are tried for the ensemble: as they stand in the population (as in the "
         "reimplementation), or from best to worst.",
+    ),
+    "memory_budget": (
+        "int, optional",
+        "Bytes for intermediate results, 2 GiB by default; the data are not included. Where the predictions of the "
+        "population take more than a quarter of it, niches are told by randomly drawn rows.",
     ),
     "target_error": ("float, optional", "Stop once the best error of a generation, on its sample, is this low."),
 }

@@ -9,6 +9,7 @@ Member j depends on the seed and on j alone, so the first members of a larger en
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections import Counter
@@ -56,7 +57,7 @@ def matched_budget(n_estimators: int, population_size: int, generations: int) ->
     """
     share = (TYPICAL_SIZE + n_estimators) / (n_estimators * TYPICAL_SIZE)
     n_programs = int(population_size * generations * share)
-    fewer = max(1, min(generations, n_programs // SMALLEST_POPULATION))
+    fewer = max(1, min(generations, n_programs // min(SMALLEST_POPULATION, population_size)))
     return Budget(max(2, n_programs // fewer), fewer)
 
 
@@ -83,20 +84,33 @@ class _IndependentGPParameters(EnsembleParameters, EvolvedEnsemble):
     def _shows_generations(self) -> bool:
         return False
 
-    def _evolve(self, job: Job, interrupt: StopOnInterrupt, given: tuple[Any, Any]) -> Outcome:
+    def _budget(self) -> Budget:
+        """What each evolution gets."""
         budget = Budget(self.population_size, self.generations)
-        if self.match_budget:
-            budget = matched_budget(self.n_estimators, *budget)
+        return matched_budget(self.n_estimators, *budget) if self.match_budget else budget
+
+    def _identity(self) -> dict[str, Any]:
+        # With a matched budget, other generations mean another population: another run.
+        return {**super()._identity(), "budget": list(self._budget()) if self.match_budget else []}
+
+    def _evolve(self, job: Job, interrupt: StopOnInterrupt, given: tuple[Any, Any]) -> Outcome:
+        budget = self._budget()
         # A new object, because fitted attributes would travel with this one.
         plain = type(self)(**{**self.get_params(deep=False), "population_size": budget.population_size})
         jobs = self._share(job._replace(generations=budget.generations))
         with ExitStack() as stack:
             if has_callbacks(self):  # told of the fit as a whole; generations pass in other processes
                 stack.enter_context(tell_callbacks(self, *given, lambda state: {}))
-            interrupt.file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "stop"
-            stop = StopOnFile(interrupt.file)
+            stop = StopOnFile(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "stop")
+            interrupt.request_with(stop.file)
             workers = Parallel(n_jobs=self.n_jobs, verbose=10 if self.verbose else 0)
-            found = workers(delayed(_evolve_member)(plain, own, stop, os.getpid()) for own in jobs)
+            try:
+                found = workers(delayed(_evolve_member)(plain, own, stop, os.getpid()) for own in jobs)
+            except Exception:
+                if not interrupt.is_requested:
+                    raise
+                # Ctrl-C also reaches workers that are still starting, and kills them: begin one member here.
+                found = [_evolve_member(plain, jobs[0], stop, os.getpid()), *([None] * (len(jobs) - 1))]
         outcomes: list[Outcome] = [outcome for outcome in found if outcome is not None]
         self.population_size_, self.generations_ = budget
         joined = _join(outcomes, [own.member for own, o in zip(jobs, found, strict=True) if o is not None])
@@ -112,7 +126,7 @@ class _IndependentGPParameters(EnsembleParameters, EvolvedEnsemble):
         n = self.n_estimators
         n_at_once = min(n_workers(self.n_jobs), n)
         shared = job._replace(
-            max_time=None if job.max_time is None else job.max_time * n_at_once / n,
+            max_time=None if job.max_time is None else job.max_time / math.ceil(n / n_at_once),
             max_evaluations=None if job.max_evaluations is None else max(1, job.max_evaluations // n),
         )
         return [
@@ -177,9 +191,15 @@ def _join(outcomes: Sequence[Outcome], members: Sequence[int]) -> Outcome:
 def _join_histories(histories: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """One history of all members; a member that ended early stays as it was."""
     length = max(len(h["generation"]) for h in histories)
+    shapes = {name: column.shape[1:] for h in histories for name, column in h.items()}
     joined: dict[str, NDArray[Any]] = {}
-    for name in histories[0]:
-        columns = [h[name][np.minimum(np.arange(length), len(h[name]) - 1)] for h in histories if name in h]
+    for name, shape in shapes.items():
+        columns = [
+            h[name][np.minimum(np.arange(length), len(h[name]) - 1)]
+            if name in h and h[name].shape[1:] == shape
+            else np.full((length, *shape), np.nan)
+            for h in histories
+        ]
         if name == "errors":
             joined[name] = np.concatenate(columns, axis=-1)
         elif name == "generation":
@@ -219,6 +239,10 @@ _OWN = {
         "bool",
         "Hold `validation_fraction` of the rows out of all evolutions; each stops after `n_generations_no_change` "
         "generations without improvement on them, and gives the program that was best there.",
+    ),
+    "memory_budget": (
+        "int, optional",
+        "Bytes for intermediate results of each evolution, 2 GiB by default; the data are not included.",
     ),
     "checkpoint": (
         "path, optional",

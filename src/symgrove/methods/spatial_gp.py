@@ -31,7 +31,9 @@ from symgrove.rng import stream
 
 TOURNAMENT_SIZE = 2
 SMALLEST_SIDE = 3  # of the torus, so that the nine cells of a neighbourhood are different
-OUTPUT_BYTES = 1 << 26  # for outputs on rows that samples left out
+# Of the memory budget, for outputs on rows that samples left out, of which a few copies are alive at the same time.
+OUTPUT_SHARE = 0.2
+N_COPIES = 5
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ class SpatialGP(GP):
         """Mean squared error on the rows that each program's sample left out; in-bag if it left out none."""
         roots, position = np.unique(offered.root, return_inverse=True)
         n_rows = self.engine.data.n_rows
-        n_at_once = max(1, OUTPUT_BYTES // (8 * offered.root.size))
+        n_at_once = max(1, int(OUTPUT_SHARE * self.engine.memory_budget / (N_COPIES * 8 * offered.root.size)))
         total, weight = np.zeros((2, offered.root.size))
         for start in range(0, n_rows, n_at_once):
             rows = slice(start, min(start + n_at_once, n_rows))
@@ -185,7 +187,7 @@ class SpatialGP(GP):
         """Named values for the history, with what the members were chosen by."""
         return {**super().describe(state), "criterion": state.criterion}
 
-    def training_samples(self, state: SpatialState) -> tuple[Samples, NDArray[np.intp]]:
+    def training_samples(self, state: SpatialState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
         return self.samples, np.arange(self.samples.total.size)
 
 
@@ -211,20 +213,19 @@ def torus_of(population_size: int, torus: tuple[int, int] | None = None) -> tupl
             raise ValueError(f"torus must be a pair (rows, columns) or None, got {torus!r}.") from None
         check_whole("torus[0]", rows, 1)
         check_whole("torus[1]", columns, 1)
-    if rows * columns != population_size:
-        lower, higher = rows * columns, rows * (columns + 1)
-        advice = (
-            f"Take population_size={lower} or {higher}, or give torus=(rows, columns) yourself."
-            if torus is None
-            else f"Take population_size={lower}, or another torus."
-        )
-        raise ValueError(
-            f"population_size={population_size} does not fill a torus of {rows} x {columns} cells ({lower}). {advice}"
-        )
     if min(rows, columns) < SMALLEST_SIDE:
+        larger = "a population_size of at least 9, such as 196" if torus is None else "another torus"
         raise ValueError(
             f"the torus has {rows} x {columns} cells; each side must have at least {SMALLEST_SIDE}, so that a cell has "
-            "eight neighbours. Take a population_size of at least 9, such as 196."
+            f"eight neighbours. Take {larger}."
+        )
+    if rows * columns != population_size:
+        lower, higher = rows * columns, rows * (columns + 1)
+        sizes = f"population_size={lower} or {higher}, or give torus=(rows, columns)"
+        advice = sizes if torus is None else "another one"
+        raise ValueError(
+            f"population_size={population_size} does not fill a torus of {rows} x {columns} cells ({lower}). "
+            f"Take {advice}."
         )
     return int(rows), int(columns)
 

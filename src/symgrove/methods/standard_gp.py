@@ -23,10 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_number, check_whole
-from symgrove.engines.scoring import Scores
-from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, RowLoss, mask_unusable
+from symgrove.fitness.losses import ClassificationError, Loss
 from symgrove.fitness.moments import Samples
-from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods._documentation import document
@@ -54,7 +52,7 @@ class StandardGP(GP):
         height = self.heights[1]
         drawn = [self.source.grow(height, rng, 1, P_FUNCTION) for _ in range(self.population_size)]
         population = np.array(drawn, dtype=np.int64)
-        nothing = Elites(population[:1], np.full(1, np.inf), np.ones(1), np.full(1, THRESHOLD))
+        nothing = Elites(population[:1], np.full(1, np.inf), np.ones(1), np.zeros(1))
         errors = self.score(population, self.samples).errors
         return self.settle(self._ranked(0, population.size, population, errors, nothing))
 
@@ -88,16 +86,7 @@ class StandardGP(GP):
             n_missing -= children.size
         return np.concatenate(found)
 
-    def score(self, roots: Ids, samples: Samples, *, expect_more: bool = False) -> Scores:
-        """Share of mistakes; class 1 is an output above 0, which a shift by the threshold expresses."""
-        distinct, position = np.unique(roots, return_inverse=True)
-        shape = (distinct.size, samples.total.size)
-        scaling = Scaling(np.ones(shape), np.full(shape, THRESHOLD))
-        sums = self.engine.errors(self.source.forest, distinct, scaling, samples, RowLoss.MISCLASSIFIED)
-        errors = mask_unusable(sums / samples.total, scaling)[position.ravel()]
-        return Scores(errors, Scaling(np.ones(errors.shape), np.full(errors.shape, THRESHOLD)))
-
-    def training_samples(self, state: GPState) -> tuple[Samples, NDArray[np.intp]]:
+    def training_samples(self, state: GPState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
         return self.samples, np.zeros(1, dtype=np.intp)
 
 
@@ -119,7 +108,7 @@ class _StandardGPParameters(EvolutionParameters):
         check_number("p_crossover", self.p_crossover, -1e-12, 1 + 1e-12)
 
     def _loss(self) -> Loss:
-        return ClassificationError(linear_scaling=False)
+        return ClassificationError(linear_scaling=False, threshold=0.0)
 
     def _make_source(self, forest: Forest) -> RandomPrograms:
         return RandomPrograms(forest, None, self.init_depth - 1)
@@ -155,6 +144,10 @@ class _StandardGPParameters(EvolutionParameters):
         "p_crossover": ("float", "Chance of a swap of branches; else a program is mutated."),
     },
     attributes=SINGLE_MODEL,
+    classes=(
+        "Two classes: the second where the formula is above 0. More classes: one formula for each class against the "
+        "others; a class's score is its formula plus one half, clipped to [0, 1]."
+    ),
 )
 class StandardGPClassifier(_StandardGPParameters, EnsembleClassifier):
     pass

@@ -88,7 +88,7 @@ class TwoSEGP(GP):
             survivors = self.select(errors, self.population_size, rng)
         return check_survivors(survivors, self.population_size, programs.size)
 
-    def training_samples(self, state: GPState) -> tuple[Samples, NDArray[np.intp]]:
+    def training_samples(self, state: GPState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
         return self.samples, np.arange(self.samples.total.size)
 
 

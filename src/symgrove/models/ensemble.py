@@ -44,6 +44,8 @@ class Ensemble:
         What programs are evaluated in.
     aggregation : "mean" or "median"
         How the members' predictions are combined.
+    threshold : float
+        Members vote for class 1 where their scaled output is above it.
     """
 
     forest: Forest
@@ -55,6 +57,7 @@ class Ensemble:
     standardization: Standardization
     dtype: np.dtype[Any]
     aggregation: str = "mean"
+    threshold: float = THRESHOLD
 
     @property
     def n_samples(self) -> int:
@@ -116,28 +119,29 @@ class Ensemble:
         return prediction, spread
 
     def vote_share(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
-        """Share of the members that vote for class 1: whose scaled output is above one half."""
+        """Share of the members that vote for class 1: whose scaled output is above the threshold."""
         share = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
-            share[rows] = mean_of_finite(votes_of(self.member_predictions(outputs)), self.fallback)
+            share[rows] = mean_of_finite(votes_of(self.member_predictions(outputs), self.threshold), self.fallback)
         return share
 
     def mean_clipped(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Mean of the members' scaled outputs, each clipped to [0, 1]."""
         mean = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
-            mean[rows] = mean_of_finite(clipped(self.member_predictions(outputs)), self.fallback)
+            mean[rows] = mean_of_finite(clipped(self.member_predictions(outputs), self.threshold), self.fallback)
         return mean
 
 
-def votes_of(members: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 where a member's scaled output is above one half, else 0; NaN where it is not finite."""
-    return np.where(np.isfinite(members), (members > THRESHOLD).astype(np.float64), np.nan)
+def votes_of(members: NDArray[np.float64], threshold: float = THRESHOLD) -> NDArray[np.float64]:
+    """1 where a member's scaled output is above the threshold, else 0; NaN where it is not finite."""
+    return np.where(np.isfinite(members), (members > threshold).astype(np.float64), np.nan)
 
 
-def clipped(members: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scaled outputs within [0, 1]; NaN where one is not finite."""
-    return np.where(np.isfinite(members), np.clip(members, 0.0, 1.0), np.nan)
+def clipped(members: NDArray[np.float64], threshold: float = THRESHOLD) -> NDArray[np.float64]:
+    """Scaled outputs within [0, 1], shifted so that the threshold is one half; NaN where one is not finite."""
+    shifted = members if threshold == THRESHOLD else members - (threshold - THRESHOLD)
+    return np.where(np.isfinite(members), np.clip(shifted, 0.0, 1.0), np.nan)
 
 
 def mean_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.float64]:
@@ -178,6 +182,7 @@ def join_ensembles(ensembles: Sequence[Ensemble]) -> Ensemble:
         first.standardization,
         first.dtype,
         first.aggregation,
+        first.threshold,
     )
 
 
@@ -190,10 +195,11 @@ def make_ensemble(
     standardization: Standardization,
     dtype: np.dtype[Any],
     aggregation: str = "mean",
+    threshold: float = THRESHOLD,
 ) -> Ensemble:
     """An ensemble of one root for each sample, with a forest of its own."""
     own = Forest(forest.n_features, forest.primitives)
     distinct, program_of = np.unique(roots, return_inverse=True)
     programs = own.copy_from(forest, distinct)
     members = program_of.ravel(), slope, intercept
-    return Ensemble(own, programs, *members, fallback, standardization, dtype, aggregation)
+    return Ensemble(own, programs, *members, fallback, standardization, dtype, aggregation, threshold)

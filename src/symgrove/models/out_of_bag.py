@@ -41,7 +41,7 @@ def predict_out_of_bag(
         members = np.where(outside[:, rows] & np.isfinite(members), members, np.nan)
         prediction[rows] = COMBINE[ensemble.aggregation](members if head is None else head(members), np.nan)
         with np.errstate(all="ignore"):
-            loss = (members - y[rows]) ** 2 if head is None else np.abs(votes_of(members) - y[rows])
+            loss = (members - y[rows]) ** 2 if head is None else np.abs(votes_of(members, ensemble.threshold) - y[rows])
         is_known = np.isfinite(loss)
         w = np.where(is_known, 1.0 if weight is None else weight[rows], 0.0)
         losses += (w * np.where(is_known, loss, 0.0)).sum(axis=1)

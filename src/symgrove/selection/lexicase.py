@@ -31,15 +31,15 @@ def partitioned_lexicase(errors: ArrayLike, cases: ArrayLike, n_selected: int, r
         raise ValueError(f"cases must have shape ({len(matrix)}, n_cases) and hold no NaN, got shape {rows.shape}.")
     slots = share_slots(n_selected, matrix.shape[1], rng)
     # Copies would never part, and would cost a look at every row; one of them stands for all.
-    _, first = np.unique(matrix, axis=0, return_index=True)
+    _, first = np.unique(np.hstack([matrix, rows]), axis=0, return_index=True)
     first = np.sort(first)
     by_sample, by_case = np.ascontiguousarray(matrix[first].T), np.ascontiguousarray(rows[first].T)
     selected = np.empty(n_selected, dtype=np.int64)
     _lexicase.select(
         by_sample,
-        _deviation(by_sample),
+        _deviation(matrix.T),
         by_case,
-        _deviation(by_case),
+        _deviation(rows.T),
         np.repeat(np.arange(slots.size), slots),
         rng,
         np.empty(first.size, dtype=np.int64),

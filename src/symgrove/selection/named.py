@@ -3,6 +3,9 @@
 `errors` has a row for each parent and child and a column for each bootstrap sample. "Best" ranks a program by its
 lowest error over the samples (push further what is best), "worst" by its highest (push what lacks behind): the
 ablations of Virgolin (2021). Partitions are the paper's own selection and variants of it.
+
+A selection is called with (errors, n_selected, rng). One with a positive attribute `n_cases` is also given the errors
+of every program on so many randomly drawn rows.
 """
 
 from __future__ import annotations

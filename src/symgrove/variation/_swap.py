@@ -49,7 +49,7 @@ def swap_or_mutate(columns, rng, mothers, fathers, rates, vocabulary, buffers, w
     """
     shape = Shape(rates.branch_height, 0, False, rates.p_function)
     own, other = walks
-    while progress[0] < mothers.size and progress[1] + 2 <= out.size:
+    while progress[0] < mothers.size:
         mother = mothers[progress[0]]
         father = fathers[progress[0]]
         room = columns.height[mother] + columns.height[father] + buffers.code.size
