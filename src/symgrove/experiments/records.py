@@ -1,0 +1,123 @@
+"""What a run records besides errors and time: the numbers behind each figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.evolution.stopping import Progress
+from symgrove.methods._gp import first_occurrences, look_up
+from symgrove.methods._held_out import Training
+from symgrove.methods._run import make_setting
+from symgrove.rng import stream
+
+Matrix = NDArray[np.float64]
+EVERY = 5  # generations between two records of diversity
+FIRST_GENERATIONS = 10  # of the figures about the beginning of a run
+
+
+def rounded(values: Any, digits: int = 5) -> Any:
+    """Numbers to so many significant digits, as plain lists."""
+    array = np.asarray(values, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array))))
+        result = np.where((array == 0) | ~np.isfinite(scale), array, np.round(array * scale) / scale)
+    return result.tolist()
+
+
+def diversity_probe(progress: Progress) -> dict[str, float]:
+    """Share of the most frequent program among the elites and in the population."""
+    (state,) = progress.state
+    return {
+        "frequent_elite": _largest_share(state.elites.root),
+        "frequent_program": _largest_share(state.population),
+    }
+
+
+def _largest_share(roots: NDArray[np.int64]) -> float:
+    counts = np.unique(roots, return_counts=True)[1]
+    return float(counts.max() / counts.sum())
+
+
+def diversity(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+    """Distinct elites and programs, and the share of the most frequent one, as shares, every few generations."""
+    history = model.history_
+    n_members = history["errors"].shape[1]
+    columns = {
+        "generation": history["generation"],
+        "distinct_elites": history["n_elites"] / n_members,
+        "distinct_programs": history["n_distinct"] / model.population_size,
+        "frequent_elite": history["frequent_elite"],
+        "frequent_program": history["frequent_program"],
+    }
+    return {name: rounded(values[::EVERY], 4) for name, values in columns.items()}
+
+
+def prefixes(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+    """Test error of the ensembles of the first 1, 2, ... members."""
+    ensemble = model._ensembles[0]
+    total = np.zeros(len(X_test))
+    errors = []
+    for rows, outputs in ensemble.outputs(X_test):
+        total = np.cumsum(ensemble.member_predictions(outputs), axis=0)
+        assert rows == slice(0, len(X_test))  # a split of the paper's data fits in one range
+    for k, summed in enumerate(total, start=1):
+        errors.append(float(np.sqrt(np.mean((summed / k - y_test) ** 2))))
+    return {"prefix_test": rounded(errors)}
+
+
+def elites(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+    """Root mean squared error of every sample's elite in the first generations."""
+    return {"elite_errors": rounded(np.sqrt(model.history_["errors"][: FIRST_GENERATIONS + 1]), 4)}
+
+
+def evolvability(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+    """How often a child is better than its parent on a sample; and if it is not, how often on some other sample."""
+    same, other = [], []
+    with ExitStack() as stack:
+        training = Training(X, y[None], None, np.arange(len(X)))
+        method: Any = make_setting(model, training, model.random_state, stack).method.parts[0]
+        state = method.init()
+        for generation in range(FIRST_GENERATIONS):
+            offspring = method.vary(state.population, stream(method.seed, "variation", generation))
+            new = first_occurrences(offspring[~np.isin(offspring, state.population)])
+            scores = method.score(new, method.samples)
+            errors = look_up(offspring, state.population, state.errors, new, scores.errors)
+            is_better = errors < state.errors
+            same.append(is_better.mean(axis=0))
+            other.append((~is_better & is_better.any(axis=1, keepdims=True)).mean(axis=0))
+            method.rollback(state)
+            state = method.step(state)
+    return {"same": rounded(same, 4), "other": rounded(other, 4)}
+
+
+def cost(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+    """Mean size of programs, and nodes that were computed for each new program, in every generation."""
+    sizes, computed = [], []
+    with ExitStack() as stack:
+        training = Training(X, y[None], None, np.arange(len(X)))
+        method: Any = make_setting(model, training, model.random_state, stack).method.parts[0]
+        state = method.init()
+        for generation in range(model.generations):
+            offspring = method.vary(state.population, stream(method.seed, "variation", generation))
+            new = np.setdiff1d(offspring, state.population)
+            sizes.append(float(state.forest.size(new).mean()))
+            method.rollback(state)
+            before = method.engine.n_computed
+            state = method.step(state)
+            computed.append((method.engine.n_computed - before) / max(new.size, 1))
+    return {"sizes": rounded(sizes, 4), "computed": rounded(computed, 4)}
+
+
+RECORDS: dict[str, Callable[..., dict[str, Any]]] = {
+    "diversity": diversity,
+    "prefixes": prefixes,
+    "elites": elites,
+    "evolvability": evolvability,
+    "cost": cost,
+}
+PROBES = {"diversity": diversity_probe}

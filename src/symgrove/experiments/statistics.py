@@ -1,0 +1,62 @@
+"""Medians, interquartile ranges, and which methods are not significantly worse than any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import mannwhitneyu
+
+SIGNIFICANT = 0.05
+NOTCH = 1.57  # of the notch rule for two medians
+
+
+class Summary(NamedTuple):
+    """Median and interquartile range of a number of runs."""
+
+    median: float
+    iqr: float
+    n_runs: int
+
+
+def summarise(values: ArrayLike) -> Summary:
+    """Median and interquartile range."""
+    array = np.asarray(values, dtype=np.float64)
+    low, median, high = np.percentile(array, [25, 50, 75])
+    return Summary(float(median), float(high - low), array.size)
+
+
+def agrees(ours: Summary, median: float, iqr: float, n_runs: int = 40) -> bool:
+    """Whether two medians agree: they differ by at most 1.57 * sqrt(q1^2 / n1 + q2^2 / n2)."""
+    allowed = NOTCH * np.sqrt(ours.iqr**2 / ours.n_runs + iqr**2 / n_runs)
+    return bool(abs(ours.median - median) <= allowed)
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """P-values corrected by the method of Holm and Bonferroni: step down, never falling, at most 1."""
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    factors = np.arange(p.size, 0, -1)
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
+    return corrected
+
+
+def compare(runs: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], float]:
+    """Corrected two-sided p-value of the Mann-Whitney U test for every pair of methods."""
+    pairs = list(combinations(runs, 2))
+    raw = [float(mannwhitneyu(runs[a], runs[b], alternative="two-sided").pvalue) for a, b in pairs]
+    return dict(zip(pairs, holm(raw).tolist(), strict=True)) if pairs else {}
+
+
+def not_worse(runs: Mapping[str, Sequence[float]], *, lower_is_better: bool) -> set[str]:
+    """Methods that no other beats significantly: whose median nobody with a significant difference improves on."""
+    medians = {name: float(np.median(values)) for name, values in runs.items()}
+    beaten = set()
+    for (a, b), p in compare(runs).items():
+        if p < SIGNIFICANT and medians[a] != medians[b]:
+            beaten.add(a if (medians[a] > medians[b]) == lower_is_better else b)
+    return set(runs) - beaten
