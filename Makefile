@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest check format bench fidelity clean
+.PHONY: help demo test test-slow test-lowest check format bench paper verify-results clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -53,8 +53,11 @@ test-lowest:  ## the test suite with the oldest allowed dependencies, in an envi
 bench: $(VENV)/.ready-bench  ## measure: ratios against peers and against ourselves, one table (about 3 minutes)
 	$(BIN)/python -m benchmarks
 
-fidelity: $(VENV)/.ready  ## the paper's numbers against ours, 40 splits for each data set (about 90 minutes; needs the data)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/fidelity.py
+paper: $(VENV)/.ready  ## rerun the whole paper into docs/results and docs/results.md (about an hour; needs the data or a network)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/symgrove paper all --jobs 2 --out docs/results
+
+verify-results: $(VENV)/.ready  ## run three of the committed results again and compare (needs the data or a network)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verify_results.py
 
 clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

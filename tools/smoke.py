@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import symgrove
+from symgrove.experiments.study import load_study, published
 
 folder = Path(sys.argv[1]).resolve()
 origin = Path(symgrove.__file__).resolve()
@@ -30,4 +31,6 @@ for root in best:
     text = symgrove.to_text(forest, root)
     if symgrove.parse(forest, text) != root:
         raise SystemExit(f"round trip failed: {text}")
+if len(load_study("table1").methods) < 5 or not published():
+    raise SystemExit("the studies are missing from the wheel")
 print(f"smoke test passed with symgrove {symgrove.__version__} from the wheel")

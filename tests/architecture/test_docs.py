@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,14 @@ def test_python_blocks_run_and_print_what_they_say(code):
 
 
 @pytest.mark.parametrize("code", list(blocks("sh")))
-def test_shell_blocks_name_existing_targets(code):
-    """Blocks hold only make commands; CI runs `make test`, and `make -n` shows that the others exist."""
+def test_shell_blocks_run_or_name_existing_targets(code, tmp_path):
+    """symgrove commands are run; of make commands, CI runs `make test`, and `make -n` shows that the others exist."""
     for line in code.strip().splitlines():
         command = line.split("#")[0].strip()
+        if command.startswith("symgrove "):
+            program = Path(sys.executable).parent / "symgrove"
+            subprocess.run([program, *command.split()[1:]], cwd=tmp_path, check=True, capture_output=True)
+            continue
         assert re.fullmatch(r"make( [a-z-]+)?", command), command
         subprocess.run([*command.split(), "-n"], cwd=ROOT, check=True, capture_output=True)
 

@@ -11,11 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from symgrove.experiments.datasets import load_file
-from symgrove.experiments.paper import choose, run_study
+from symgrove.experiments.paper import choose, run_study, write_summary
 from symgrove.experiments.runner import RUNS_FILE
 from symgrove.experiments.study import NAMES, load_study
-
-SECONDS_BETWEEN_LINES = 10.0
 
 
 def paper(
@@ -40,16 +38,22 @@ def paper(
             raise ValueError("--data needs --target, the name of the column to predict.")
         own = {found.name: found for found in (load_file(path, target) for path in data or ())}
         chosen = tuple(filter(None, datasets.split(","))) or tuple(own)
+        only = tuple(filter(None, methods.split(",")))
+        if study == "all" and (chosen or only):
+            raise ValueError("all is the whole paper; --datasets, --methods and --data go with a single study.")
         for name in wanted:
-            picked = choose(load_study(name), chosen, tuple(filter(None, methods.split(","))))
-            with _Display(name) as show:
+            picked = choose(load_study(name), chosen, only)
+            with _Display(picked.name) as show:
                 rows = run_study(picked, out, n_runs=runs, n_jobs=jobs, data_dir=data_dir, own=own, show=show)
             failed = sum(row["error"] is not None for row in rows.values())
             if failed:
                 typer.echo(f"{failed} runs failed; see the column error of {out / RUNS_FILE}", err=True)
-        for file in sorted(out.glob("*.md")) if study == "all" else [out / f"{Path(study).stem}.md"]:
-            if file.exists():
-                typer.echo(file.read_text(encoding="utf-8"))
+        if study == "all":
+            page = write_summary(out, [load_study(name) for name in wanted], runs)
+            typer.echo(f"all results are in {page}")
+        else:
+            for file in sorted(out.glob(f"{Path(study).stem}.*")):
+                typer.echo(file.read_text(encoding="utf-8") if file.suffix == ".md" else f"written: {file}")
     except ValueError as error:
         typer.echo(f"symgrove paper: {error}", err=True)
         raise typer.Exit(2) from error

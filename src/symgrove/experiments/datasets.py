@@ -7,10 +7,10 @@ are sorted, so that all sources give the same splits.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import io
 import os
 import tempfile
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -258,7 +258,7 @@ def _download(name: str) -> Table:
             return known.recipe(_fetch_openml(known.openml))
         with urllib.request.urlopen(known.url, timeout=SECONDS_TO_WAIT) as response:
             return known.recipe(response.read())
-    except (OSError, urllib.error.URLError, ValueError, IndexError, KeyError) as error:
+    except (OSError, http.client.HTTPException, ValueError, IndexError, KeyError) as error:
         where = f"OpenML (data set {known.openml})" if known.openml else known.url
         raise ValueError(
             f"{known.title} ({name}) could not be downloaded from {where}: {error}. Put {name}.csv (numbers, no "

@@ -66,7 +66,11 @@ def scaling(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | N
 def beta(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | None) -> Any:
     """Test error against time."""
     figure = Figure(figsize=(8, 6.5))
-    for axes, dataset in zip(figure.subplots(2, 2).ravel(), study.datasets, strict=False):
+    n_columns = min(2, len(study.datasets))
+    grid = figure.subplots(-(-len(study.datasets) // n_columns), n_columns, squeeze=False).ravel()
+    for unused in grid[len(study.datasets) :]:
+        unused.set_visible(False)
+    for axes, dataset in zip(grid, study.datasets, strict=False):
         lines: dict[str, list[tuple[float, float, float, float]]] = {}
         for method in study.methods:
             kind = method.name.partition("-")[0]
@@ -81,6 +85,8 @@ def beta(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | None
             else:
                 errors, _ = values_of(study, method, dataset, "test", rows, tasks, n_runs)
                 lines.setdefault(kind, []).append((float(np.mean(seconds)), *_quartiles(errors)))
+        if not lines:
+            raise ValueError(f"{study.name}: there is no run on {dataset} yet; run the study first.")
         for kind, points in lines.items():
             time, low, middle, high = np.array(sorted(points)).T
             axes.errorbar(
@@ -94,6 +100,8 @@ def beta(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | None
                 label=LABELS[kind],
             )
         axes.set(title=dataset.upper(), xlabel="seconds a run", ylabel="test RMSE", xscale="log")
+        for axis_format in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            axis_format(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "125" else "")
     figure.axes[0].legend()
     figure.tight_layout()
     return figure
@@ -121,7 +129,8 @@ def diversity(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int |
             half = 1.96 * values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.zeros_like(mean)
             colour = str(0.75 * k / len(study.methods))
             axes.plot(generation, mean, linestyle=LINES[k % len(LINES)], color=colour, label=method.label)
-            axes.fill_between(generation, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+            low, high = np.clip([mean - half, mean + half], 0, 1)
+            axes.fill_between(generation, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.set(ylabel=label, ylim=(0, 1))
     for axes in figure.axes[2:]:
         axes.set(xlabel="generation")
@@ -154,7 +163,7 @@ def _heat_maps(Figure: Any, maps: Mapping[str, Any], label: str, palette: str, f
         n_generations, n_samples = values.shape
         extent = (0.5, n_samples + 0.5, n_generations + first - 0.5, first - 0.5)
         image = axes.imshow(values, cmap=palette, vmin=low, vmax=high, aspect="auto", extent=extent)
-        axes.set(title=title, ylabel="generation")
+        axes.set(title=title, ylabel="generation", yticks=range(first, first + n_generations, 2))
         axes.grid(visible=False)
     all_axes[-1].set(xlabel="sample")
     figure.colorbar(image, ax=list(all_axes), label=label)

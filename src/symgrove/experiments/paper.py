@@ -58,6 +58,42 @@ def run_study(
     return rows
 
 
+def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None) -> Path:
+    """All results of a folder on one page beside it: `docs/results` makes `docs/results.md`."""
+    rows = read_rows(out / RUNS_FILE)
+    blocks = [
+        "# Results",
+        _provenance(rows),
+        f"Every run is a line of [{out.name}/{RUNS_FILE}]({out.name}/{RUNS_FILE}).",
+    ]
+    for study in studies:
+        files = write_results(study, rows, tasks_of(study, {}), out, n_runs)
+        text = next((file for file in files if file.suffix == ".md"), None)
+        if text is not None:
+            blocks.append(text.read_text(encoding="utf-8").rstrip())
+        else:
+            image = next(file for file in files if file.suffix == ".svg")
+            blocks += [f"## {study.title}", study.text, f"![{study.title}]({out.name}/{image.name})"]
+    page = out.parent / f"{out.name}.md"
+    page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    return page
+
+
+def _provenance(rows: Mapping[str, Row]) -> str:
+    """Where, with what and in what time the runs were made."""
+    done = [row for row in rows.values() if row["error"] is None]
+
+    def told(name: str) -> str:
+        return ", ".join(sorted({str(row[name]) for row in done}))
+
+    hours = sum(row["seconds"] for row in done) / 3600
+    return (
+        f"Made by `symgrove paper all` from {len(done)} runs ({len(rows) - len(done)} failed), {hours:.1f} hours on "
+        f"one core: {told('machine')}, {told('cores')} cores; symgrove {told('symgrove')} at {told('commit')}, "
+        f"Python {told('python')}, NumPy {told('numpy')}, Numba {told('numba')}, scikit-learn {told('scikit_learn')}."
+    )
+
+
 def write_results(
     study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], out: Path, n_runs: int | None = None
 ) -> list[Path]:

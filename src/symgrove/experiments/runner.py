@@ -12,13 +12,13 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.model_selection import train_test_split
 
 from symgrove.experiments.datasets import DataSet
@@ -28,6 +28,7 @@ from symgrove.experiments.study import Run, make_estimator
 Row = dict[str, Any]
 RUNS_FILE = "runs.jsonl"
 TEST_SHARE = 0.3
+RUNS_AT_ONCE = 4  # for each worker, with backends that return all results at the end
 
 
 def read_rows(file: Path) -> dict[str, Row]:
@@ -105,12 +106,16 @@ def _results(runs: Sequence[Run], data: Mapping[str, DataSet], n_jobs: int | Non
     """Rows as they come."""
     if not runs:
         return
-    calls: Iterable[Any] = (delayed(run_one)(run, data[run.dataset]) for run in runs)
+    calls = [delayed(run_one)(run, data[run.dataset]) for run in runs]
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    except ValueError:  # a backend that returns results only at the end
+    except ValueError:  # a backend that returns all results at the end: a few at a time
         parallel = Parallel(n_jobs=n_jobs)
-    yield from parallel(calls)
+        n_at_once = RUNS_AT_ONCE * effective_n_jobs(n_jobs)
+        for start in range(0, len(calls), n_at_once):
+            yield from parallel(calls[start : start + n_at_once])
+    else:
+        yield from parallel(calls)
 
 
 def run_one(run: Run, data: DataSet) -> Row:

@@ -1,0 +1,79 @@
+"""The command line, as people call it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from symgrove.cli.app import app
+
+OWN = """
+title = "Mine"
+kind = "table"
+datasets = ["mine"]
+runs = 2
+
+[methods.cgp]
+label = "cGP"
+regressor = "ClassicGPRegressor"
+classifier = "ClassicGPClassifier"
+parameters = { population_size = 20, generations = 2 }
+"""
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SYMGROVE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SYMGROVE_DATA", raising=False)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(app, arguments)
+
+    return invoke
+
+
+def test_version_and_help(call):
+    assert call("--version").output.startswith("symgrove ")
+    assert "table1" in call("paper", "--help").output
+    assert call("paper").exit_code == 2
+
+
+def test_a_study_of_ones_own_data_and_methods(call, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    frame.assign(price=frame.a * 2 + frame.b).to_csv("mine.csv", index=False)
+    (tmp_path / "own.toml").write_text(OWN)
+    result = call("paper", "own.toml", "--data", "mine.csv", "--target", "price", "--out", "found", "--runs", "1")
+    assert result.exit_code == 0, result.output
+    assert "| cGP |" in result.stdout
+    assert "own: 1 of 1 runs" in result.stderr
+    assert sorted(f.name for f in (tmp_path / "found").iterdir()) == ["own.html", "own.md", "own.tex", "runs.jsonl"]
+
+
+def test_a_table_of_the_paper_on_data_that_comes_with_scikit_learn(call, tmp_path):
+    text = OWN.replace('"mine"', '"bcw"')
+    (tmp_path / "own.toml").write_text(text)
+    result = call("paper", "own.toml", "--jobs", "2")
+    assert result.exit_code == 0, result.output
+    assert "BCW" in result.stdout
+    assert (tmp_path / "results" / "own.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["paper", "table9"], "unknown study 'table9'; known are table1"),
+        (["paper", "table1", "--datasets", "iris"], "unknown data set 'iris'"),
+        (["paper", "table1", "--methods", "xgboost"], "has no method 'xgboost'"),
+        (["paper", "table1", "--data", "mine.csv"], "--data needs --target"),
+        (["paper", "table2", "--datasets", "asn", "--data-dir", "nowhere"], "'nowhere' does not exist"),
+        (["paper", "all", "--datasets", "asn"], "all is the whole paper"),
+        (["paper", "table1", "--data", "nowhere.csv", "--target", "y"], "'nowhere.csv' does not exist"),
+    ],
+)
+def test_mistakes_get_a_clear_error_and_exit_code_2(call, arguments, message):
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.output

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
+from statsmodels.stats.multitest import multipletests
+
+from symgrove.experiments.statistics import Summary, agrees, compare, holm, not_worse, summarise
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holms_correction_is_that_of_statsmodels(p_values):
+    np.testing.assert_allclose(holm(p_values), multipletests(p_values, method="holm")[1], atol=1e-15)
+
+
+def test_holms_correction_by_hand():
+    # Sorted 0.01, 0.02, 0.04 times 3, 2, 1, never falling.
+    np.testing.assert_allclose(holm([0.04, 0.01, 0.02]), [0.04, 0.03, 0.04])
+
+
+def test_pairs_are_compared_by_the_u_test():
+    runs = {"a": [1, 2, 3, 4, 5], "b": [3, 4, 5, 6, 7], "c": [10, 11, 12, 13, 14]}
+    raw = [mannwhitneyu(runs[x], runs[y], alternative="two-sided").pvalue for x, y in ("ab", "ac", "bc")]
+    assert compare(runs) == dict(zip([("a", "b"), ("a", "c"), ("b", "c")], holm(raw).tolist(), strict=True))
+
+
+def test_the_best_are_those_that_nobody_beats_significantly():
+    rng = np.random.default_rng(0)
+    runs = {"good": rng.normal(1, 0.1, 40), "as good": rng.normal(1, 0.1, 40), "bad": rng.normal(2, 0.1, 40)}
+    assert not_worse(runs, lower_is_better=True) == {"good", "as good"}
+    assert not_worse(runs, lower_is_better=False) == {"bad"}
+    assert not_worse({"alone": [1.0]}, lower_is_better=True) == {"alone"}
+
+
+def test_summaries_and_the_notch_rule():
+    ours = summarise([1, 2, 3, 4, 5])
+    assert ours == Summary(3.0, 2.0, 5)
+    forty = Summary(3.0, 0.4, 40)
+    allowed = 1.57 * np.hypot(0.4, 0.3) / np.sqrt(40)
+    assert agrees(forty, 3.0 + allowed * 0.999, 0.3)
+    assert not agrees(forty, 3.0 + allowed * 1.001, 0.3)
+
+
+@pytest.mark.parametrize("n_runs", [10, 40])
+def test_fewer_runs_allow_more(n_runs):
+    assert agrees(Summary(3.0, 0.4, n_runs), 3.15, 0.3) == (n_runs == 10)

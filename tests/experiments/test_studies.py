@@ -1,0 +1,333 @@
+"""Studies end to end: planned, run, killed, resumed, shown."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree
+
+import dask.distributed
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1
+
+from symgrove.experiments import figures, runner, tables
+from symgrove.experiments.datasets import KNOWN, DataSet
+from symgrove.experiments.paper import choose, run_study, tasks_of, write_results
+from symgrove.experiments.records import rounded
+from symgrove.experiments.study import NAMES, Run, load_study, published
+
+TINY = """
+title = "A tiny study"
+kind = "table"
+datasets = ["friedman"]
+runs = 6
+
+[methods.2segp]
+label = "2SEGP"
+regressor = "TwoSEGPRegressor"
+parameters = {{ population_size = 20, n_estimators = 4, generations = {generations} }}
+
+[methods.cgp]
+label = "cGP"
+regressor = "ClassicGPRegressor"
+parameters = {{ population_size = 20, generations = {generations}, functions = ["add", "mul"] }}
+"""
+
+
+def friedman():
+    X, y = make_friedman1(120, random_state=0)
+    return {"friedman": DataSet("friedman", X, y, "regression")}
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY.format(generations=2))
+    return load_study(str(file))
+
+
+def results(rows):
+    return {key: (row["train"], row["test"], row["error"]) for key, row in rows.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_built_in_studies_can_be_planned(name):
+    study = load_study(name)
+    tasks = tasks_of(study, {})
+    planned = study.plan(None, tasks)
+    assert len(planned) == len(set(planned)) > 0
+    assert {run.split for run in planned} == set(range(study.runs))
+    for method in study.methods:
+        runs = [study.run_of(method, d, 0, tasks) for d in study.datasets]
+        assert any(runs) or any(published()[method.published or method.name])
+
+
+def test_tables_have_40_runs_and_share_them():
+    plans = {name: set(load_study(name).plan(None, {n: k.task for n, k in KNOWN.items()})) for name in NAMES}
+    assert load_study("table1").runs == load_study("table2").runs == load_study("table3").runs == 40
+    ours = {run for run in plans["table2"] if run.estimator == "TwoSEGPRegressor"}
+    assert len(ours) == 160
+    assert ours <= plans["table3"]
+    assert ours <= plans["pruning"]
+    assert {run for run in ours if run.split < 20} <= plans["figure-beta"]
+
+
+def test_keys_tell_runs_apart_by_what_they_compute():
+    run = Run("asn", 3, "TwoSEGPRegressor", (("n_estimators", 5),), "")
+    others = [
+        run._replace(dataset="ccs"),
+        run._replace(split=4),
+        run._replace(estimator="ClassicGPRegressor"),
+        run._replace(parameters=()),
+        run._replace(record="diversity"),
+    ]
+    assert len({r.key for r in (run, *others)}) == 6
+    assert run.key == Run("asn", 3, "TwoSEGPRegressor", (("n_estimators", 5),), "").key
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = ", "cannot be read"),
+        ('title = "t"\nkind = "table"\ndatasets = ["asn"]\n', "cannot be read: 'methods'"),
+        (TINY.format(generations=2).replace("ClassicGPRegressor", "ClasicGP"), "names the estimator 'ClasicGP'; known"),
+        (TINY.format(generations=2).replace("runs = 6", "rums = 6"), "cannot be read"),
+    ],
+)
+def test_studies_that_make_no_sense_get_a_clear_error(tmp_path, text, message):
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_study(str(file))
+    with pytest.raises(ValueError, match="unknown study 'table9'; known are table1"):
+        load_study("table9")
+
+
+def test_a_study_is_run_once_and_shown(tiny, tmp_path):
+    out = tmp_path / "out"
+    told = []
+    rows = run_study(tiny, out, own=friedman(), show=lambda *values: told.append(values))
+    assert len(rows) == 12
+    assert [n for n, _, _ in told] == list(range(1, 13))
+    lines = (out / "runs.jsonl").read_text().splitlines()
+    assert len(lines) == 12
+    again = run_study(tiny, out, own=friedman(), show=lambda *_: pytest.fail("nothing was missing"))
+    assert results(again) == results(rows)
+    for row in map(json.loads, lines):
+        assert {"commit", "split", "numpy", "numba", "python", "machine", "seconds", "symgrove"} <= row.keys()
+    text = (out / "tiny.md").read_text()
+    assert "| 2SEGP |" in text
+    assert "Median (interquartile range) of 6 runs" in text
+    assert "\\toprule" in (out / "tiny.tex").read_text()
+    ElementTree.fromstring(
+        (out / "tiny.html")
+        .read_text()
+        .split("\n", 1)[1]
+        .replace("<meta charset='utf-8'>", "")
+        .replace("<meta name='viewport' content='width=device-width'>", "")
+    )
+
+
+def test_splits_are_the_same_for_all_methods_and_as_committed(tiny, tmp_path, monkeypatch):
+    seen = []
+    split = runner.train_test_split
+
+    def spy(X, y, **options):
+        parts = split(X, y, **options)
+        seen.append((options["random_state"], options["test_size"], parts[1].tobytes()))
+        return parts
+
+    monkeypatch.setattr(runner, "train_test_split", spy)
+    run_study(tiny, tmp_path / "out", own=friedman())
+    assert {(s, share) for s, share, _ in seen} == {(s, 0.3) for s in range(6)}
+    assert len({(s, test) for s, _, test in seen}) == 6
+
+
+def test_a_run_that_fails_is_recorded_and_tried_again(tiny, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    measure = runner._measure
+
+    def fail_once(run, data):
+        if run.split == 2 and run.estimator == "TwoSEGPRegressor":
+            raise RuntimeError("out of luck")
+        return measure(run, data)
+
+    monkeypatch.setattr(runner, "_measure", fail_once)
+    rows = run_study(tiny, out, own=friedman())
+    failed = [row for row in rows.values() if row["error"]]
+    assert [row["error"] for row in failed] == ["RuntimeError: out of luck"]
+    assert "1 failed" in (out / "tiny.md").read_text()
+    monkeypatch.setattr(runner, "_measure", measure)
+    rows = run_study(tiny, out, own=friedman())
+    assert all(row["error"] is None for row in rows.values())
+    assert len((out / "runs.jsonl").read_text().splitlines()) == 13
+
+
+def test_a_line_that_was_cut_off_is_done_again(tiny, tmp_path):
+    out = tmp_path / "out"
+    rows = run_study(tiny, out, own=friedman())
+    file = out / "runs.jsonl"
+    file.write_bytes(file.read_bytes()[:-30])
+    assert results(run_study(tiny, out, own=friedman())) == results(rows)
+    assert len(file.read_text().splitlines()) == 12
+    file.write_text("nonsense\n" + file.read_text())
+    with pytest.raises(ValueError, match=r"line 1 of .* is not a row of results"):
+        run_study(tiny, out, own=friedman())
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from symgrove.experiments.paper import run_study
+from symgrove.experiments.study import load_study
+from tests.experiments.test_studies import friedman
+print("ready", flush=True)
+run_study(load_study(sys.argv[1]), Path(sys.argv[2]), own=friedman())
+"""
+
+
+def test_killed_and_started_again_it_ends_with_the_same_rows(tmp_path):
+    study = tmp_path / "tiny.toml"
+    study.write_text(TINY.format(generations=40))
+    out = tmp_path / "out"
+    n_lines = 0
+    for _ in range(3):
+        command = [sys.executable, "-c", KILLED, str(study), str(out)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:  # until it has got further
+            lines = (out / "runs.jsonl").read_text().splitlines() if (out / "runs.jsonl").exists() else []
+            if len(lines) > n_lines or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        n_lines = len(lines)
+    rows = run_study(load_study(str(study)), out, own=friedman())
+    whole = run_study(load_study(str(study)), tmp_path / "whole", own=friedman())
+    assert results(rows) == results(whole)
+    assert (out / "tiny.md").read_text() == (tmp_path / "whole" / "tiny.md").read_text()
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_runs_in_parallel_give_the_same_rows(tiny, tmp_path, backend):
+    alone = run_study(tiny, tmp_path / "alone", own=friedman())
+    with joblib.parallel_config(backend=backend):
+        together = run_study(tiny, tmp_path / "together", own=friedman(), n_jobs=2)
+    assert results(together) == results(alone)
+
+
+@pytest.mark.filterwarnings("ignore")  # whatever dask warns of at shutdown
+def test_a_dask_cluster_gives_the_same_rows(tiny, tmp_path):
+    alone = run_study(tiny, tmp_path / "alone", own=friedman())
+    with (
+        dask.distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        dask.distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        together = run_study(tiny, tmp_path / "together", own=friedman(), n_jobs=2)
+    assert results(together) == results(alone)
+
+
+def test_verdicts_compare_with_the_published_numbers():
+    study = choose(load_study("table2"), ["asn"], ["2segp", "gptips"])
+    tasks = {"asn": "regression"}
+    rng = np.random.default_rng(0)
+    rows = {}
+    for run in study.plan(None, tasks):
+        rows[run.key] = {"error": None, "train": 2.9 + 0.1 * rng.random(), "test": 9.0 + rng.random()}
+    table = tables.make_table(study, rows, tasks)
+    assert table.cells["train", "2segp", "asn"].verdict == "agrees"
+    assert table.cells["test", "2segp", "asn"].verdict == "differs"
+    assert table.cells["test", "gptips", "asn"].verdict == ""
+    assert table.verdicts == (1, 2)
+    text = tables.to_markdown(table, 40)
+    assert "[3.082 (0.438)] ≠" in text
+    assert "| GPTIPS | [4.138] |" in text
+    assert "1 of 2 cells agree" in text
+
+
+def small(study, n_methods=99):
+    """The study with small populations on the stand-in data."""
+    methods = [
+        method.__class__(
+            **{
+                **vars(method),
+                "parameters": {**method.parameters, "population_size": 60, "generations": 10}
+                | (
+                    {"n_estimators": min(5, method.parameters.get("n_estimators", 5))} if "2segp" in method.name else {}
+                ),
+            }
+        )
+        for method in study.methods[:n_methods]
+        if method.name != "ss+be"
+    ]
+    return study.__class__(**{**vars(study), "methods": methods, "datasets": ["friedman"], "runs": 2})
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("figure")])
+def test_every_figure_is_drawn(name, tmp_path):
+    study = small(load_study(name))
+    own = friedman()
+    tasks = tasks_of(study, own)
+    with pytest.raises(ValueError, match="run the study first"):
+        write_results(study, {}, tasks, tmp_path)
+    run_study(study, tmp_path, own=own)
+    for suffix in ("png", "svg"):
+        assert (tmp_path / f"{name}.{suffix}").stat().st_size > 5000
+    ElementTree.parse(tmp_path / f"{name}.svg")
+    before = (tmp_path / f"{name}.svg").read_bytes()
+    write_results(study, runner.read_rows(tmp_path / "runs.jsonl"), tasks, tmp_path)
+    assert (tmp_path / f"{name}.svg").read_bytes() == before
+
+
+def test_records_are_what_they_say(tmp_path):
+    own = friedman()
+    run = {"record": "", "parameters": (("generations", 6), ("n_estimators", 4), ("population_size", 30))}
+    rows = {
+        record: runner.run_one(Run("friedman", 0, "TwoSEGPRegressor", run["parameters"], record), own["friedman"])
+        for record in ("", "diversity", "elites", "evolvability", "cost")
+    }
+    assert {row["error"] for row in rows.values()} == {None}
+    assert len({(row["train"], row["test"]) for row in rows.values()}) == 1  # recording changes nothing
+    assert rows["diversity"]["distinct_elites"][-1] <= 1
+    assert np.shape(rows["elites"]["elite_errors"]) == (7, 4)
+    assert (np.diff(rows["elites"]["elite_errors"], axis=0) <= 0).all()
+    assert np.shape(rows["evolvability"]["same"]) == np.shape(rows["evolvability"]["other"]) == (10, 4)
+    total = np.add(rows["evolvability"]["same"], rows["evolvability"]["other"])
+    assert ((total >= 0) & (total <= 1)).all()
+    assert len(rows["cost"]["sizes"]) == 6
+    assert (np.array(rows["cost"]["computed"]) > 0).all()
+
+
+def test_prefixes_are_the_smaller_ensembles():
+    data = friedman()["friedman"]
+    settings = (("generations", 3), ("population_size", 30))
+    ten = runner.run_one(
+        Run("friedman", 0, "IndependentGPRegressor", (*settings, ("n_estimators", 4)), "prefixes"), data
+    )
+    two = runner.run_one(Run("friedman", 0, "IndependentGPRegressor", (*settings, ("n_estimators", 2)), ""), data)
+    np.testing.assert_allclose(ten["prefix_test"][1], two["test"], rtol=1e-4)
+    np.testing.assert_allclose(ten["prefix_test"][-1], ten["test"], rtol=1e-4)
+
+
+def test_rounding_keeps_significant_digits():
+    assert rounded([0.0, 123456.0, -0.000123456], 3) == [0.0, 123000.0, -0.000123]
+
+
+def test_choices_that_do_not_exist_get_a_clear_error(tiny):
+    with pytest.raises(ValueError, match="has no method 'xgboost'; it has 2segp, cgp"):
+        choose(tiny, methods=["xgboost"])
+    with pytest.raises(ValueError, match="unknown data set 'iris'"):
+        tasks_of(choose(tiny, ["iris"]), {})
+
+
+def test_every_kind_of_study_is_known():
+    assert {load_study(name).kind for name in NAMES} == {"table", "pruning", *figures.FIGURES}
