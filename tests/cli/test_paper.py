@@ -1,11 +1,14 @@
 """The command line, as people call it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from symgrove.cli.app import app
+from symgrove.experiments import study
 
 OWN = """
 title = "Mine"
@@ -60,6 +63,45 @@ def test_a_table_of_the_paper_on_data_that_comes_with_scikit_learn(call, tmp_pat
     assert (tmp_path / "results" / "own.html").exists()
 
 
+def test_runs_that_fail_are_told_and_make_the_exit_code_1(call, tmp_path):
+    frame = pd.DataFrame({"a": np.arange(60.0), "price": np.arange(60.0) * 1e200})
+    frame.to_csv("mine.csv", index=False)
+    (tmp_path / "own.toml").write_text(OWN)
+    with np.errstate(all="ignore"):
+        result = call("paper", "own.toml", "--data", "mine.csv", "--target", "price")
+    assert result.exit_code == 1
+    assert "2 runs failed, the first with: " in result.stderr
+    assert "2 failed" in result.stdout
+
+
+SMALL = "parameters = { population_size = 12, generations = 2"
+
+
+def shrunk(text):
+    """A study on the data that come with scikit-learn, with tiny populations."""
+    text = re.sub(r"^(regressor|parameters|datasets) = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^classifier = .*\n", "", text, flags=re.MULTILINE).replace('record = "prefixes"\n', "")
+    ours = f'classifier = "TwoSEGPClassifier"\n{SMALL}, n_estimators = 3 }}\n'
+    text = re.sub(r"^(label = .*\n)", lambda found: found[1] + ours, text, flags=re.MULTILINE)
+    return 'datasets = ["bcw"]\n' + text
+
+
+def test_the_whole_paper_makes_one_page(call, tmp_path, monkeypatch):
+    folder = tmp_path / "studies"
+    folder.mkdir()
+    for name in study.NAMES:
+        (folder / f"{name}.toml").write_text(shrunk((study.BUILT_IN / f"{name}.toml").read_text()))
+    monkeypatch.setattr(study, "BUILT_IN", folder)
+    result = call("paper", "all", "--runs", "1", "--out", "found")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "found.md").read_text()
+    for name in study.NAMES:
+        assert f"## {study.load_study(name).title}" in page
+    assert page.count("![") == 5
+    assert "(0 failed)" in page
+    assert (tmp_path / "found" / "pruning.tex").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -69,6 +111,10 @@ def test_a_table_of_the_paper_on_data_that_comes_with_scikit_learn(call, tmp_pat
         (["paper", "table1", "--data", "mine.csv"], "--data needs --target"),
         (["paper", "table2", "--datasets", "asn", "--data-dir", "nowhere"], "'nowhere' does not exist"),
         (["paper", "all", "--datasets", "asn"], "all is the whole paper"),
+        (["paper", "table1", "--runs", "0"], "--runs"),
+        (["paper", "table1", "--jobs", "0"], "--jobs must be"),
+        (["paper", "table2", "--datasets", "bcw"], "table2 has no method for classification, which bcw is"),
+        (["paper", "figure-elites", "--datasets", "asn,ccs"], "figure-elites shows one data set, not asn, ccs"),
         (["paper", "table1", "--data", "nowhere.csv", "--target", "y"], "'nowhere.csv' does not exist"),
     ],
 )

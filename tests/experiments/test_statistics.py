@@ -20,8 +20,17 @@ def test_holms_correction_by_hand():
 
 def test_pairs_are_compared_by_the_u_test():
     runs = {"a": [1, 2, 3, 4, 5], "b": [3, 4, 5, 6, 7], "c": [10, 11, 12, 13, 14]}
-    raw = [mannwhitneyu(runs[x], runs[y], alternative="two-sided").pvalue for x, y in ("ab", "ac", "bc")]
-    assert compare(runs) == dict(zip([("a", "b"), ("a", "c"), ("b", "c")], holm(raw).tolist(), strict=True))
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    raw = [mannwhitneyu(runs[x], runs[y], alternative="two-sided").pvalue for x, y in pairs]
+    found = compare(runs)
+    assert {pair: comparison.p_value for pair, comparison in found.items()} == dict(zip(pairs, holm(raw), strict=True))
+    assert not any(comparison.is_larger for comparison in found.values())
+
+
+def test_the_direction_is_that_of_the_test_also_where_medians_are_equal():
+    runs = {"low": [0.9] * 21 + [0.5] * 19, "high": [0.9] * 21 + [0.99] * 19}
+    assert not_worse(runs, lower_is_better=False) == {"high"}
+    assert not_worse(runs, lower_is_better=True) == {"low"}
 
 
 def test_the_best_are_those_that_nobody_beats_significantly():

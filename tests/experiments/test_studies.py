@@ -5,6 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import dask.distributed
@@ -13,11 +16,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 
+from symgrove import TwoSEGPRegressor, to_text
 from symgrove.experiments import figures, runner, tables
-from symgrove.experiments.datasets import KNOWN, DataSet
+from symgrove.experiments.datasets import KNOWN, DataSet, fingerprint_of
 from symgrove.experiments.paper import choose, run_study, tasks_of, write_results
 from symgrove.experiments.records import rounded
-from symgrove.experiments.study import NAMES, Run, load_study, published
+from symgrove.experiments.study import KINDS, NAMES, Run, load_study, published
+from symgrove.methods._held_out import Training
+from symgrove.methods._run import make_setting
+from symgrove.rng import stream
 
 TINY = """
 title = "A tiny study"
@@ -49,8 +56,8 @@ def tiny(tmp_path):
     return load_study(str(file))
 
 
-def results(rows):
-    return {key: (row["train"], row["test"], row["error"]) for key, row in rows.items()}
+def results(found):
+    return {key: (row["train"], row["test"], row["error"]) for key, row in found.rows.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,7 +79,7 @@ def test_tables_have_40_runs_and_share_them():
     assert len(ours) == 160
     assert ours <= plans["table3"]
     assert ours <= plans["pruning"]
-    assert {run for run in ours if run.split < 20} <= plans["figure-beta"]
+    assert ours <= plans["figure-beta"]
 
 
 def test_keys_tell_runs_apart_by_what_they_compute():
@@ -95,6 +102,13 @@ def test_keys_tell_runs_apart_by_what_they_compute():
         ('title = "t"\nkind = "table"\ndatasets = ["asn"]\n', "cannot be read: 'methods'"),
         (TINY.format(generations=2).replace("ClassicGPRegressor", "ClasicGP"), "names the estimator 'ClasicGP'; known"),
         (TINY.format(generations=2).replace("runs = 6", "rums = 6"), "cannot be read"),
+        (TINY.format(generations=2).replace("runs = 6", 'runs = "6"'), "runs must be a whole number"),
+        (TINY.format(generations=2).replace("population_size", "populaton_size"), "no parameter 'populaton_size'"),
+        (TINY.format(generations=2).replace('"table"', '"tabel"'), "kind must be one of table"),
+        (TINY.format(generations=2).replace('["friedman"]', '"friedman"'), "datasets must be a list"),
+        (TINY.format(generations=2).replace("runs = 6", 'record = "everything"'), "record must be one of"),
+        (TINY.format(generations=2).replace('["add", "mul"]', "{ add = 1 }"), "must be a value or a list"),
+        ('title = "t"\nkind = "table"\ndatasets = ["asn"]\nmethods = "x"\n', "cannot be read"),
     ],
 )
 def test_studies_that_make_no_sense_get_a_clear_error(tmp_path, text, message):
@@ -110,7 +124,8 @@ def test_a_study_is_run_once_and_shown(tiny, tmp_path):
     out = tmp_path / "out"
     told = []
     rows = run_study(tiny, out, own=friedman(), show=lambda *values: told.append(values))
-    assert len(rows) == 12
+    assert len(rows.rows) == 12
+    assert {f.name for f in rows.files} == {"tiny.md", "tiny.tex", "tiny.html"}
     assert [n for n, _, _ in told] == list(range(1, 13))
     lines = (out / "runs.jsonl").read_text().splitlines()
     assert len(lines) == 12
@@ -157,12 +172,11 @@ def test_a_run_that_fails_is_recorded_and_tried_again(tiny, tmp_path, monkeypatc
 
     monkeypatch.setattr(runner, "_measure", fail_once)
     rows = run_study(tiny, out, own=friedman())
-    failed = [row for row in rows.values() if row["error"]]
-    assert [row["error"] for row in failed] == ["RuntimeError: out of luck"]
+    assert rows.failures == ["RuntimeError: out of luck"]
     assert "1 failed" in (out / "tiny.md").read_text()
     monkeypatch.setattr(runner, "_measure", measure)
     rows = run_study(tiny, out, own=friedman())
-    assert all(row["error"] is None for row in rows.values())
+    assert rows.failures == []
     assert len((out / "runs.jsonl").read_text().splitlines()) == 13
 
 
@@ -205,16 +219,18 @@ def test_killed_and_started_again_it_ends_with_the_same_rows(tmp_path):
                 break
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        assert process.wait() == -signal.SIGKILL
         process.stdout.close()
         n_lines = len(lines)
+        assert 0 < n_lines < 12
     rows = run_study(load_study(str(study)), out, own=friedman())
     whole = run_study(load_study(str(study)), tmp_path / "whole", own=friedman())
     assert results(rows) == results(whole)
     assert (out / "tiny.md").read_text() == (tmp_path / "whole" / "tiny.md").read_text()
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+# The last returns all results at the end.
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_runs_in_parallel_give_the_same_rows(tiny, tmp_path, backend):
     alone = run_study(tiny, tmp_path / "alone", own=friedman())
     with joblib.parallel_config(backend=backend):
@@ -226,14 +242,51 @@ def test_runs_in_parallel_give_the_same_rows(tiny, tmp_path, backend):
 def test_a_dask_cluster_gives_the_same_rows(tiny, tmp_path):
     alone = run_study(tiny, tmp_path / "alone", own=friedman())
     with (
-        dask.distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as cluster,
+        dask.distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         dask.distributed.Client(cluster),
         joblib.parallel_config(backend="dask"),
     ):
         together = run_study(tiny, tmp_path / "together", own=friedman(), n_jobs=2)
     assert results(together) == results(alone)
+
+
+def test_own_data_are_told_apart_by_what_they_hold(tiny, tmp_path):
+    first = run_study(tiny, tmp_path, own=friedman(), n_runs=1)
+    other = {"friedman": friedman()["friedman"]._replace(y=friedman()["friedman"].y * 2)}
+    second = run_study(tiny, tmp_path, own=other, n_runs=1)
+    assert not first.rows.keys() & second.rows.keys()
+    assert run_study(tiny, tmp_path, own=friedman(), n_runs=1).rows == first.rows
+
+
+def test_numbers_that_are_not_finite_are_a_failure_of_the_run_alone(tiny, tmp_path):
+    data = friedman()["friedman"]
+    with np.errstate(all="ignore"):
+        found = run_study(tiny, tmp_path, own={"friedman": data._replace(y=data.y * 1e200)}, n_runs=1)
+    assert len(found.failures) == 2
+    text = (tmp_path / "tiny.md").read_text()
+    assert "| 2SEGP | 1 failed |" in text
+
+
+def test_a_second_process_is_refused(tiny, tmp_path):
+    with runner.only_process(tmp_path), pytest.raises(ValueError, match="another process is writing"):
+        run_study(tiny, tmp_path, own=friedman())
+
+
+def test_more_runs_than_the_study_says(tiny, tmp_path):
+    assert len(run_study(tiny, tmp_path, own=friedman(), n_runs=7).rows) == 14
+    assert "Median (interquartile range) of 7 runs" in (tmp_path / "tiny.md").read_text()
+
+
+def test_the_commit_is_that_of_the_package():
+    commit = runner._commit()
+    assert commit == "" or len(commit.removesuffix("-dirty")) == 12
+
+
+def test_text_of_any_kind_is_escaped():
+    page = tables.Page("a & b", [], [("", [["x", "y"], ["a|b", "$5_{%}\\ ~^#<>"]])], ["<b>"])
+    assert "a\\|b" in tables.to_markdown(page)
+    assert r"\$5\_\{\%\}\textbackslash{} \textasciitilde{}\textasciicircum{}\#$<$$>$" in tables.to_latex(page)
+    assert "<b>" not in tables.to_html(page)
 
 
 def test_verdicts_compare_with_the_published_numbers():
@@ -248,7 +301,7 @@ def test_verdicts_compare_with_the_published_numbers():
     assert table.cells["test", "2segp", "asn"].verdict == "differs"
     assert table.cells["test", "gptips", "asn"].verdict == ""
     assert table.verdicts == (1, 2)
-    text = tables.to_markdown(table, 40)
+    text = tables.to_markdown(tables.page_of_table(table))
     assert "[3.082 (0.438)] ≠" in text
     assert "| GPTIPS | [4.138] |" in text
     assert "1 of 2 cells agree" in text
@@ -274,8 +327,8 @@ def small(study, n_methods=99):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("figure")])
 def test_every_figure_is_drawn(name, tmp_path):
-    study = small(load_study(name))
     own = friedman()
+    study = replace(small(load_study(name)), fingerprints={"friedman": fingerprint_of(own["friedman"])})
     tasks = tasks_of(study, own)
     with pytest.raises(ValueError, match="run the study first"):
         write_results(study, {}, tasks, tmp_path)
@@ -288,23 +341,54 @@ def test_every_figure_is_drawn(name, tmp_path):
     assert (tmp_path / f"{name}.svg").read_bytes() == before
 
 
-def test_records_are_what_they_say(tmp_path):
-    own = friedman()
-    run = {"record": "", "parameters": (("generations", 6), ("n_estimators", 4), ("population_size", 30))}
+def test_records_are_what_they_say():
+    data = friedman()["friedman"]
+    parameters = (("generations", 12), ("n_estimators", 4), ("population_size", 30))
     rows = {
-        record: runner.run_one(Run("friedman", 0, "TwoSEGPRegressor", run["parameters"], record), own["friedman"])
+        record: runner.run_one(Run("friedman", 0, "TwoSEGPRegressor", parameters, record), data)
         for record in ("", "diversity", "elites", "evolvability", "cost")
     }
     assert {row["error"] for row in rows.values()} == {None}
     assert len({(row["train"], row["test"]) for row in rows.values()}) == 1  # recording changes nothing
-    assert rows["diversity"]["distinct_elites"][-1] <= 1
-    assert np.shape(rows["elites"]["elite_errors"]) == (7, 4)
-    assert (np.diff(rows["elites"]["elite_errors"], axis=0) <= 0).all()
-    assert np.shape(rows["evolvability"]["same"]) == np.shape(rows["evolvability"]["other"]) == (10, 4)
-    total = np.add(rows["evolvability"]["same"], rows["evolvability"]["other"])
-    assert ((total >= 0) & (total <= 1)).all()
-    assert len(rows["cost"]["sizes"]) == 6
-    assert (np.array(rows["cost"]["computed"]) > 0).all()
+    expected = by_hand(data, dict(parameters))
+    assert rows["diversity"]["generation"] == [*range(11)]
+    for name in ("distinct_elites", "distinct_programs", "frequent_elite", "frequent_program"):
+        np.testing.assert_allclose(rows["diversity"][name], expected[name][:11], rtol=1e-3)
+    np.testing.assert_allclose(rows["elites"]["elite_errors"], expected["elite_errors"][:11], rtol=1e-3)
+    np.testing.assert_allclose(rows["evolvability"]["same"], expected["same"], atol=1e-4)
+    np.testing.assert_allclose(rows["evolvability"]["other"], expected["other"], atol=1e-4)
+    np.testing.assert_allclose(rows["cost"]["sizes"], expected["sizes"], rtol=1e-3)
+
+
+def by_hand(data, parameters):
+    """The records from programs as text, one pair of parent and child after the other."""
+    X, _, y, _ = runner.train_test_split(data.X, data.y, test_size=0.3, random_state=0)
+    found = {name: [] for name in ("same", "other", "sizes", "elite_errors")}
+    found |= {f"{what}_{whom}": [] for what in ("distinct", "frequent") for whom in ("elites", "programs")}
+    with ExitStack() as stack:
+        training = Training(X, y[None], None, np.arange(len(X)))
+        method = make_setting(TwoSEGPRegressor(**parameters, random_state=0), training, 0, stack).method.parts[0]
+        state = method.init()
+        for generation in range(parameters["generations"] + 1):
+            for whom, roots in (("elites", state.elites.root), ("programs", state.population)):
+                counts = Counter(to_text(state.forest, root) for root in roots)
+                found[f"distinct_{whom}"].append(len(counts) / len(roots))
+                found[f"frequent_{whom}"].append(max(counts.values()) / len(roots))
+            found["elite_errors"].append(np.sqrt(state.elites.error))
+            if generation == parameters["generations"]:
+                break
+            children = method.vary(state.population, stream(0, "variation", generation))
+            new = [c for c in dict.fromkeys(children.tolist()) if c not in state.population]
+            found["sizes"].append(np.mean([state.forest.size(c) for c in new]))
+            if generation < 10:
+                parents, kids = (method.score(roots, method.samples).errors for roots in (state.population, children))
+                better = kids < parents * (1 - 1e-9)
+                found["same"].append([np.mean([row[j] for row in better]) for j in range(4)])
+                found["other"].append([np.mean([not row[j] and any(row) for row in better]) for j in range(4)])
+            method.rollback(state)
+            state = method.step(state)
+    found["frequent_elite"], found["frequent_program"] = found.pop("frequent_elites"), found.pop("frequent_programs")
+    return found
 
 
 def test_prefixes_are_the_smaller_ensembles():
@@ -330,4 +414,4 @@ def test_choices_that_do_not_exist_get_a_clear_error(tiny):
 
 
 def test_every_kind_of_study_is_known():
-    assert {load_study(name).kind for name in NAMES} == {"table", "pruning", *figures.FIGURES}
+    assert {load_study(name).kind for name in NAMES} == set(KINDS) == {"table", "pruning", *figures.FIGURES}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +12,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from symgrove.experiments.datasets import load_file
-from symgrove.experiments.paper import choose, run_study, write_summary
-from symgrove.experiments.runner import RUNS_FILE
+from symgrove.experiments.datasets import DataSet, load_file
+from symgrove.experiments.paper import Results, choose, run_study, write_summary
+from symgrove.experiments.runner import RUNS_FILE, circumstances
 from symgrove.experiments.study import NAMES, load_study
+
+SECONDS_BETWEEN_LINES = 10.0
 
 
 def paper(
     study: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}, all, or the path of a TOML file.")],
-    runs: Annotated[int | None, typer.Option(help="Splits to run; as many as the study says by default.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Splits to run; by default as the study says.")] = None,
     jobs: Annotated[int, typer.Option(help="Runs at the same time; -1 for all cores.")] = 1,
     datasets: Annotated[str, typer.Option(help="Only these data sets, separated by commas.")] = "",
     methods: Annotated[str, typer.Option(help="Only these methods of the study, separated by commas.")] = "",
@@ -33,35 +37,61 @@ def paper(
 ) -> None:
     """Rerun a table or figure of the paper, or a study of your own; started again, it goes on where it stopped."""
     try:
-        wanted = NAMES if study == "all" else (study,)
-        if data and not target:
-            raise ValueError("--data needs --target, the name of the column to predict.")
-        own = {found.name: found for found in (load_file(path, target) for path in data or ())}
-        chosen = tuple(filter(None, datasets.split(","))) or tuple(own)
-        only = tuple(filter(None, methods.split(",")))
+        own = _own_data(data or [], target)
+        chosen, only = _names(datasets) or list(own), _names(methods)
+        if jobs == 0:
+            raise ValueError("--jobs must be a number of processes, or -1 for all cores.")
         if study == "all" and (chosen or only):
             raise ValueError("all is the whole paper; --datasets, --methods and --data go with a single study.")
-        for name in wanted:
+        n_failed = 0
+        for name in NAMES if study == "all" else (study,):
             picked = choose(load_study(name), chosen, only)
             with _Display(picked.name) as show:
-                rows = run_study(picked, out, n_runs=runs, n_jobs=jobs, data_dir=data_dir, own=own, show=show)
-            failed = sum(row["error"] is not None for row in rows.values())
-            if failed:
-                typer.echo(f"{failed} runs failed; see the column error of {out / RUNS_FILE}", err=True)
+                found = run_study(picked, out, n_runs=runs, n_jobs=jobs, data_dir=data_dir, own=own, show=show)
+            _tell(found, out, is_one=study != "all")
+            n_failed += len(found.failures)
         if study == "all":
-            page = write_summary(out, [load_study(name) for name in wanted], runs)
-            typer.echo(f"all results are in {page}")
-        else:
-            for file in sorted(out.glob(f"{Path(study).stem}.*")):
-                typer.echo(file.read_text(encoding="utf-8") if file.suffix == ".md" else f"written: {file}")
-    except ValueError as error:
+            typer.echo(f"all results are in {write_summary(out, [load_study(name) for name in NAMES], runs)}")
+    except (ValueError, OSError) as error:
         typer.echo(f"symgrove paper: {error}", err=True)
         raise typer.Exit(2) from error
+    except BrokenProcessPool as error:
+        typer.echo(f"symgrove paper: a worker died ({error}); the same command goes on with the rest", err=True)
+        raise typer.Exit(1) from error
     except KeyboardInterrupt:
-        typer.echo(
-            f"\nstopped; what is done is in {out / RUNS_FILE}, and the same command goes on with the rest", err=True
-        )
+        typer.echo(f"\nstopped; the same command goes on with what {out / RUNS_FILE} does not have", err=True)
         raise typer.Exit(130) from None
+    if n_failed:
+        raise typer.Exit(1)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _own_data(paths: list[Path], target: str) -> dict[str, DataSet]:
+    if paths and not target:
+        raise ValueError("--data needs --target, the name of the column to predict.")
+    own: dict[str, DataSet] = {}
+    for path in paths:
+        found = load_file(path, target)
+        if found.name in own:
+            raise ValueError(f"two files are named {found.name!r}; rename one.")
+        own[found.name] = found
+    return own
+
+
+def _tell(found: Results, out: Path, *, is_one: bool) -> None:
+    """Show the results on stdout, and what is odd about them on stderr."""
+    here = circumstances()["symgrove"]
+    others = {row["symgrove"] for row in found.rows.values()} - {here}
+    if others:
+        typer.echo(f"some runs were made by symgrove {', '.join(sorted(others))}; this is {here}", err=True)
+    if found.failures:
+        text = f"{len(found.failures)} runs failed, the first with: {found.failures[0]}. See {out / RUNS_FILE}"
+        typer.echo(text, err=True)
+    for file in found.files if is_one else []:
+        typer.echo(file.read_text(encoding="utf-8") if file.suffix == ".md" else f"written: {file}")
 
 
 class _Display:
@@ -70,6 +100,7 @@ class _Display:
     def __init__(self, name: str) -> None:
         self.name = name
         self.bar: Progress | None = None
+        self.last_line = time.monotonic()
 
     def __enter__(self) -> _Display:
         if sys.stderr.isatty():
@@ -87,5 +118,6 @@ class _Display:
         left = f"about {seconds_left / 60:.0f} min left" if seconds_left > 90 else f"about {seconds_left:.0f} s left"
         if self.bar is not None:
             self.bar.update(self.task, completed=n_done, total=n_runs, left=left)
-        elif n_done == n_runs or n_done % 20 == 0:
+        elif n_done == n_runs or time.monotonic() - self.last_line > SECONDS_BETWEEN_LINES:
+            self.last_line = time.monotonic()
             typer.echo(f"{self.name}: {n_done} of {n_runs} runs, {left}", err=True)

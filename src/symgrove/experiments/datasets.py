@@ -188,7 +188,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DataSet:
     """
     if name not in KNOWN:
         raise ValueError(f"unknown data set {name!r}; known are {', '.join(KNOWN)}. Own files go by path and target.")
-    folder = folder if folder is not None else os.environ.get("SYMGROVE_DATA")
+    folder = folder if folder is not None else os.environ.get("SYMGROVE_DATA") or None
     own = None if folder is None else Path(folder) / f"{name}.csv"
     if own is not None and not own.parent.is_dir():
         raise ValueError(f"the data folder {str(own.parent)!r} does not exist.")
@@ -293,13 +293,17 @@ def _write_table(file: Path, table: Table) -> None:
 
 def load_file(path: str | os.PathLike[str], target: str) -> DataSet:
     """A CSV or Parquet file with column names, of which one is the target; text or few whole numbers make classes."""
-    import pandas as pd
-
     file = Path(path)
-    if not file.exists():
-        raise ValueError(f"{str(file)!r} does not exist.")
+    if not file.is_file():
+        raise ValueError(f"{str(file)!r} does not exist, or is not a file.")
+    if file.stem in KNOWN:
+        raise ValueError(f"{file.name!r} is named like a data set of the paper; rename the file.")
     try:
+        import pandas as pd
+
         frame = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+    except ImportError as error:
+        raise ValueError(f'files of your own need pip install "symgrove[studies]" ({error}).') from error
     except ValueError as error:
         raise ValueError(f"{str(file)!r} cannot be read: {error}") from error
     if target not in frame.columns:
@@ -312,5 +316,15 @@ def load_file(path: str | os.PathLike[str], target: str) -> DataSet:
     if bad or frame.isna().any(axis=None) or label.isna().any():
         what = f"columns that are not numbers: {', '.join(bad)}" if bad else "missing values"
         raise ValueError(f"{str(file)!r} has {what}; studies need complete numeric features.")
-    task = "regression" if is_number and label.nunique() > 10 else "classification"
+    if frame.shape[1] == 0 or label.nunique() < 2:
+        raise ValueError(f"{str(file)!r} needs at least one column besides {target!r}, and two different targets.")
+    is_whole = is_number and bool((label % 1 == 0).all())
+    task = "classification" if not is_number or (is_whole and label.nunique() <= 10) else "regression"
     return DataSet(file.stem, frame.to_numpy(dtype=np.float64), label.to_numpy(), task)
+
+
+def fingerprint_of(data: DataSet) -> str:
+    """What tells data sets of one's own apart."""
+    digest = hashlib.sha256(np.ascontiguousarray(data.X).tobytes())
+    digest.update("\n".join(map(str, data.y.tolist())).encode())
+    return digest.hexdigest()[:16]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from symgrove.experiments.runner import Row
 from symgrove.experiments.study import Method, Study
@@ -19,6 +21,12 @@ COLOURS = {"2segp": "#D55E00", "independent": "#0072B2", "divnichgp": "#009E73",
 MARKERS = {"2segp": "x", "independent": "o", "divnichgp": "^", "ss+be": "s", "cgp": "D"}
 LABELS = {"2segp": "2SEGP", "independent": "independent", "divnichgp": "DivNichGP", "ss+be": "SS+BE", "cgp": "cGP"}
 LINES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4))]
+
+
+def check_installed() -> None:
+    """Say before any run what figures need."""
+    if find_spec("matplotlib") is None:
+        raise ValueError('figures need matplotlib: pip install "symgrove[studies]".')
 
 
 def draw(study: Study, rows: Rows, tasks: Tasks, out: Path, n_runs: int | None = None) -> list[Path]:
@@ -50,7 +58,7 @@ def scaling(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | N
     (method,) = study.methods
     size = np.array(_column(study, method, "sizes", rows, tasks, n_runs)[0])
     computed = np.array(_column(study, method, "computed", rows, tasks, n_runs)[0])
-    n_samples = 50
+    n_samples = _column(study, method, "n_members", rows, tasks, n_runs)[0]
     order = np.argsort(size)
     figure = Figure(figsize=(5, 3.5))
     axes = figure.subplots()
@@ -85,19 +93,24 @@ def beta(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | None
             else:
                 errors, _ = values_of(study, method, dataset, "test", rows, tasks, n_runs)
                 lines.setdefault(kind, []).append((float(np.mean(seconds)), *_quartiles(errors)))
+                size = method.parameters.get("n_estimators", 50) if kind == "2segp" else None
+                if size is not None:
+                    axes.annotate(
+                        f"{size}", lines[kind][-1][:3:2], textcoords="offset points", xytext=(4, 4), fontsize=7
+                    )
         if not lines:
             raise ValueError(f"{study.name}: there is no run on {dataset} yet; run the study first.")
         for kind, points in lines.items():
-            time, low, middle, high = np.array(sorted(points)).T
+            time, low, middle, high = np.array(points).T
             axes.errorbar(
                 time,
                 middle,
                 yerr=[middle - low, high - middle],
-                fmt=MARKERS[kind] + ("-" if len(points) > 1 else ""),
-                color=COLOURS[kind],
+                fmt=MARKERS.get(kind, "v") + ("-" if len(points) > 1 else ""),
+                color=COLOURS.get(kind, "grey"),
                 capsize=2,
                 linewidth=0.8,
-                label=LABELS[kind],
+                label=LABELS.get(kind, kind),
             )
         axes.set(title=dataset.upper(), xlabel="seconds a run", ylabel="test RMSE", xscale="log")
         for axis_format in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
@@ -126,7 +139,9 @@ def diversity(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int |
             values = np.array(_column(study, method, column, rows, tasks, n_runs))
             generation = _column(study, method, "generation", rows, tasks, n_runs)[0]
             mean = values.mean(axis=0)
-            half = 1.96 * values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.zeros_like(mean)
+            half = np.zeros_like(mean)
+            if len(values) > 1:
+                half = student.ppf(0.975, len(values) - 1) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
             colour = str(0.75 * k / len(study.methods))
             axes.plot(generation, mean, linestyle=LINES[k % len(LINES)], color=colour, label=method.label)
             low, high = np.clip([mean - half, mean + half], 0, 1)

@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from symgrove.experiments import datasets as data_sets
 from symgrove.experiments import figures, tables
-from symgrove.experiments.datasets import DataSet
+from symgrove.experiments.datasets import DataSet, fingerprint_of
 from symgrove.experiments.runner import RUNS_FILE, Row, read_rows, run_all
-from symgrove.experiments.study import Study
+from symgrove.experiments.study import ONE_DATASET, ONE_METHOD, Study
+
+
+class Results(NamedTuple):
+    """What a study has come to: the rows of its runs by key, and the files that show them."""
+
+    rows: dict[str, Row]
+    files: list[Path]
+
+    @property
+    def failures(self) -> list[str]:
+        """Errors of runs that failed."""
+        return [row["error"] for row in self.rows.values() if row["error"] is not None]
 
 
 def choose(study: Study, datasets: Sequence[str] = (), methods: Sequence[str] = ()) -> Study:
@@ -21,18 +34,24 @@ def choose(study: Study, datasets: Sequence[str] = (), methods: Sequence[str] = 
         raise ValueError(f"{study.name} has no method {unknown[0]!r}; it has {', '.join(known)}.")
     return replace(
         study,
-        datasets=tuple(datasets) or study.datasets,
-        methods=[known[name] for name in methods] or study.methods,
+        datasets=list(dict.fromkeys(datasets)) or study.datasets,
+        methods=[known[name] for name in dict.fromkeys(methods)] or study.methods,
     )
 
 
 def tasks_of(study: Study, own: Mapping[str, DataSet]) -> dict[str, str]:
-    """Regression or classification, for each data set of a study."""
+    """Regression or classification, for each data set of a study; or a clear error if it cannot be shown."""
     found = {}
     for name in study.datasets:
         if name not in own and name not in data_sets.KNOWN:
             raise ValueError(f"unknown data set {name!r}; known are {', '.join(data_sets.KNOWN)}, and own files.")
         found[name] = own[name].task if name in own else data_sets.KNOWN[name].task
+        if all(study.run_of(method, name, 0, found) is None for method in study.methods):
+            raise ValueError(f"{study.name} has no method for {found[name]}, which {name} is.")
+    if study.kind in ONE_DATASET and len(study.datasets) != 1:
+        raise ValueError(f"{study.name} shows one data set, not {', '.join(study.datasets)}.")
+    if study.kind in ONE_METHOD and len(study.methods) != 1:
+        raise ValueError(f"{study.name} shows one method, not {', '.join(m.name for m in study.methods)}.")
     return found
 
 
@@ -45,53 +64,19 @@ def run_study(
     data_dir: Path | None = None,
     own: Mapping[str, DataSet] | None = None,
     show: Callable[[int, int, float], None] | None = None,
-) -> dict[str, Row]:
+) -> Results:
     """Do the runs of a study that are missing in `out`, and write its tables and figures there."""
     own = own or {}
+    study = replace(study, fingerprints={name: fingerprint_of(data) for name, data in own.items()})
     tasks = tasks_of(study, own)
+    if study.kind in figures.FIGURES:
+        figures.check_installed()
     planned = study.plan(n_runs, tasks)
     done = read_rows(out / RUNS_FILE)
     needed = {run.dataset for run in planned if run.key not in done or done[run.key]["error"] is not None}
     data = {name: own[name] if name in own else data_sets.load(name, data_dir) for name in sorted(needed)}
     rows = run_all(planned, data, out, n_jobs, show)
-    write_results(study, rows, tasks, out, n_runs)
-    return rows
-
-
-def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None) -> Path:
-    """All results of a folder on one page beside it: `docs/results` makes `docs/results.md`."""
-    rows = read_rows(out / RUNS_FILE)
-    blocks = [
-        "# Results",
-        _provenance(rows),
-        f"Every run is a line of [{out.name}/{RUNS_FILE}]({out.name}/{RUNS_FILE}).",
-    ]
-    for study in studies:
-        files = write_results(study, rows, tasks_of(study, {}), out, n_runs)
-        text = next((file for file in files if file.suffix == ".md"), None)
-        if text is not None:
-            blocks.append(text.read_text(encoding="utf-8").rstrip())
-        else:
-            image = next(file for file in files if file.suffix == ".svg")
-            blocks += [f"## {study.title}", study.text, f"![{study.title}]({out.name}/{image.name})"]
-    page = out.parent / f"{out.name}.md"
-    page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-    return page
-
-
-def _provenance(rows: Mapping[str, Row]) -> str:
-    """Where, with what and in what time the runs were made."""
-    done = [row for row in rows.values() if row["error"] is None]
-
-    def told(name: str) -> str:
-        return ", ".join(sorted({str(row[name]) for row in done}))
-
-    hours = sum(row["seconds"] for row in done) / 3600
-    return (
-        f"Made by `symgrove paper all` from {len(done)} runs ({len(rows) - len(done)} failed), {hours:.1f} hours on "
-        f"one core: {told('machine')}, {told('cores')} cores; symgrove {told('symgrove')} at {told('commit')}, "
-        f"Python {told('python')}, NumPy {told('numpy')}, Numba {told('numba')}, scikit-learn {told('scikit_learn')}."
-    )
+    return Results({run.key: rows[run.key] for run in planned}, write_results(study, rows, tasks, out, n_runs))
 
 
 def write_results(
@@ -99,22 +84,52 @@ def write_results(
 ) -> list[Path]:
     """Write what a study shows; returns the files."""
     out.mkdir(parents=True, exist_ok=True)
-    shown = min(n_runs or study.runs, study.runs)
     if study.kind in figures.FIGURES:
         return figures.draw(study, rows, tasks, out, n_runs)
     if study.kind == "pruning":
-        texts = {"md": tables.pruning_table(study, rows, tasks, n_runs)}
-    elif study.kind == "table":
-        table = tables.make_table(study, rows, tasks, n_runs)
-        texts = {
-            "md": tables.to_markdown(table, shown),
-            "tex": tables.to_latex(table, shown),
-            "html": tables.to_html(table, shown),
-        }
+        page = tables.page_of_pruning(study, rows, tasks, n_runs)
     else:
-        raise ValueError(f"the study {study.name!r} has the unknown kind {study.kind!r}.")
+        page = tables.page_of_table(tables.make_table(study, rows, tasks, n_runs))
     files = []
-    for suffix, text in texts.items():
+    for suffix, write in (("md", tables.to_markdown), ("tex", tables.to_latex), ("html", tables.to_html)):
         files.append(out / f"{study.name}.{suffix}")
-        files[-1].write_text(text, encoding="utf-8")
+        files[-1].write_text(write(page), encoding="utf-8")
     return files
+
+
+def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None) -> Path:
+    """All results of a folder on one page beside it: `docs/results` makes `docs/results.md`."""
+    out = out.resolve()
+    rows = read_rows(out / RUNS_FILE)
+    shown: dict[str, Row] = {}
+    blocks = []
+    for study in studies:
+        tasks = tasks_of(study, {})
+        shown |= {run.key: rows[run.key] for run in study.plan(n_runs, tasks) if run.key in rows}
+        files = write_results(study, rows, tasks, out, n_runs)
+        if study.kind in figures.FIGURES:
+            image = next(file for file in files if file.suffix == ".svg")
+            blocks += [f"## {study.title}", study.text, f"![{study.title}]({out.name}/{image.name})"]
+        else:
+            blocks.append(files[0].read_text(encoding="utf-8").rstrip())
+    link = f"[{out.name}/{RUNS_FILE}]({out.name}/{RUNS_FILE})"
+    page = out.parent / f"{out.name}.md"
+    text = "\n\n".join(["# Results", _provenance(list(shown.values())), f"Every run is a line of {link}.", *blocks])
+    page.write_text(text + "\n", encoding="utf-8")
+    return page
+
+
+def _provenance(rows: Sequence[Row]) -> str:
+    """Where, with what and in what time the runs were made."""
+    done = [row for row in rows if row["error"] is None]
+
+    def told(name: str) -> str:
+        return ", ".join(sorted({str(row[name]) for row in done}))
+
+    hours = sum(row["seconds"] for row in done) / 3600
+    return (
+        f"Made by `symgrove paper` from {len(done)} runs ({len(rows) - len(done)} failed) whose fits took {hours:.1f} "
+        f"hours on one core each: {told('machine')}, {told('cores')} cores; symgrove {told('symgrove')} at commit "
+        f"{told('commit')}, Python {told('python')}, NumPy {told('numpy')}, Numba {told('numba')}, "
+        f"scikit-learn {told('scikit_learn')}."
+    )

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,39 +34,51 @@ RUNS_AT_ONCE = 4  # for each worker, with backends that return all results at th
 
 
 def read_rows(file: Path) -> dict[str, Row]:
-    """Rows by key, the last of each; a line that was cut off is left out."""
+    """Rows by key, the last of each; a last line that was cut off is left out."""
     rows: dict[str, Row] = {}
     if not file.exists():
         return rows
-    lines = file.read_text(encoding="utf-8").splitlines()
+    *lines, _ = file.read_text(encoding="utf-8").split("\n")
     for number, line in enumerate(lines, start=1):
         try:
-            row = json.loads(line)
-            rows[row["key"]] = row
+            if line.strip():
+                row = json.loads(line)
+                rows[row["key"]] = {"error": row["error"], **row}
         except (json.JSONDecodeError, KeyError, TypeError):
-            if number < len(lines):
-                text = f"line {number} of {str(file)!r} is not a row of results; mend or remove it."
-                raise ValueError(text) from None
+            text = f"line {number} of {str(file)!r} is not a row of results; mend or remove it."
+            raise ValueError(text) from None
     return rows
 
 
 def append_row(file: Path, row: Row) -> None:
     """Append a line in one write; what an interrupted write has left is cut off first."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     line = (json.dumps(row, allow_nan=False) + "\n").encode()
     with file.open("a+b") as stream:
         size = stream.seek(0, os.SEEK_END)
         if size:
             stream.seek(size - 1)
             if stream.read(1) != b"\n":
-                stream.truncate(_end_of_last_line(file))
+                stream.truncate(file.read_bytes().rfind(b"\n") + 1)
         stream.write(line)
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _end_of_last_line(file: Path) -> int:
-    return file.read_bytes().rfind(b"\n") + 1
+@contextmanager
+def only_process(folder: Path) -> Iterator[None]:
+    """Refuse a second process that would write to the same folder; released however this one ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with (folder / RUNS_FILE).open("a") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(f"another process is writing to {str(folder)!r}; wait for it, or name another.") from None
+        yield
 
 
 def run_all(
@@ -88,17 +102,17 @@ def run_all(
         Told the number of runs that are done, that there are, and the seconds left.
     """
     file = out / RUNS_FILE
-    rows = read_rows(file)
-    missing = [run for run in dict.fromkeys(runs) if rows.get(run.key, {"error": ""}).get("error") is not None]
-    facts = circumstances()
-    start = time.perf_counter()
-    for n_done, row in enumerate(_results(missing, data, n_jobs), start=1):
-        whole = {**row, **facts}
-        append_row(file, whole)
-        rows[whole["key"]] = whole
-        if show is not None:
-            left = (time.perf_counter() - start) / n_done * (len(missing) - n_done)
-            show(len(runs) - len(missing) + n_done, len(runs), left)
+    with only_process(out):
+        rows = read_rows(file)
+        wanted = {run.key: run for run in runs}
+        missing = [run for key, run in wanted.items() if rows.get(key, {"error": ""})["error"] is not None]
+        start = time.perf_counter()
+        for n_done, row in enumerate(_results(missing, data, n_jobs), start=1):
+            append_row(file, row)
+            rows[row["key"]] = row
+            if show is not None:
+                left = (time.perf_counter() - start) / n_done * (len(missing) - n_done)
+                show(len(wanted) - len(missing) + n_done, len(wanted), left)
     return rows
 
 
@@ -130,9 +144,11 @@ def run_one(run: Run, data: DataSet) -> Row:
         "error": None,
     }
     try:
-        return {**row, **_measure(run, data)}
+        whole = {**row, **_measure(run, data), **circumstances()}
+        json.dumps(whole, allow_nan=False)  # numbers that are not finite are a failure of this run, not of the study
+        return whole
     except Exception as error:
-        return {**row, "error": f"{type(error).__name__}: {error}"}
+        return {**row, "error": f"{type(error).__name__}: {error}", **circumstances()}
 
 
 def _measure(run: Run, data: DataSet) -> Row:
@@ -162,8 +178,9 @@ def _measure(run: Run, data: DataSet) -> Row:
     return measured
 
 
+@lru_cache(maxsize=1)
 def circumstances() -> dict[str, Any]:
-    """Where and with what a row was made."""
+    """Where and with what this process makes rows."""
     return {
         "commit": _commit(),
         "symgrove": version("symgrove"),
@@ -177,19 +194,19 @@ def circumstances() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """The commit of the checkout that the package is run from, marked if files differ; empty if there is none."""
-    folder = Path(__file__).parent
+    """The commit that the package's files are of, marked if they differ from it; empty if git does not have them."""
+    package = Path(__file__).parents[1]
+
+    def git(*arguments: str) -> str:
+        told = subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True, check=True)
+        return told.stdout.strip()
+
     try:
-        told = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        git("ls-files", "--error-unmatch", __file__)
+        changed = git("status", "--porcelain", "--", str(package))
+        return git("rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return told.stdout.strip()
 
 
 def _machine() -> str:

@@ -45,18 +45,28 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     return corrected
 
 
-def compare(runs: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], float]:
-    """Corrected two-sided p-value of the Mann-Whitney U test for every pair of methods."""
+class Comparison(NamedTuple):
+    """Of two methods: the corrected two-sided p-value, and whether the first tends to have the larger values."""
+
+    p_value: float
+    is_larger: bool
+
+
+def compare(runs: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], Comparison]:
+    """Mann-Whitney U tests of every pair of methods, corrected by Holm and Bonferroni."""
     pairs = list(combinations(runs, 2))
-    raw = [float(mannwhitneyu(runs[a], runs[b], alternative="two-sided").pvalue) for a, b in pairs]
-    return dict(zip(pairs, holm(raw).tolist(), strict=True)) if pairs else {}
+    tests = [mannwhitneyu(runs[a], runs[b], alternative="two-sided") for a, b in pairs]
+    corrected = holm([test.pvalue for test in tests])
+    return {
+        (a, b): Comparison(float(p), bool(test.statistic > len(runs[a]) * len(runs[b]) / 2))
+        for (a, b), test, p in zip(pairs, tests, corrected, strict=True)
+    }
 
 
 def not_worse(runs: Mapping[str, Sequence[float]], *, lower_is_better: bool) -> set[str]:
-    """Methods that no other beats significantly: whose median nobody with a significant difference improves on."""
-    medians = {name: float(np.median(values)) for name, values in runs.items()}
+    """Methods that no other beats significantly."""
     beaten = set()
-    for (a, b), p in compare(runs).items():
-        if p < SIGNIFICANT and medians[a] != medians[b]:
-            beaten.add(a if (medians[a] > medians[b]) == lower_is_better else b)
+    for (a, b), (p_value, is_larger) in compare(runs).items():
+        if p_value < SIGNIFICANT:
+            beaten.add(a if is_larger == lower_is_better else b)
     return set(runs) - beaten

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from symgrove import methods
+from symgrove.experiments.records import RECORDS
 from symgrove.methods import ESTIMATORS
 
 BUILT_IN = files("symgrove.experiments") / "studies"
@@ -34,19 +35,39 @@ NAMES = (
 )
 
 
+# How results are shown.
+KINDS = (
+    "table",
+    "pruning",
+    "figure-scaling",
+    "figure-beta",
+    "figure-diversity",
+    "figure-elites",
+    "figure-evolvability",
+)
+# Kinds that show one data set, or one method.
+ONE_DATASET = KINDS[2:3] + KINDS[4:]
+ONE_METHOD = ("pruning", "figure-scaling", "figure-evolvability")
+
+
 class Run(NamedTuple):
-    """One fit: a data set, a split, an estimator, and what is recorded besides errors and time."""
+    """One fit: a data set, a split, an estimator, and what is recorded besides errors and time.
+
+    `fingerprint` is that of the data if they are one's own; the paper's are known by their names.
+    """
 
     dataset: str
     split: int
     estimator: str
     parameters: tuple[tuple[str, Any], ...]
     record: str
+    fingerprint: str = ""
 
     @property
     def key(self) -> str:
         """What identifies a run: equal runs have equal results."""
-        text = json.dumps([self.dataset, self.split, self.estimator, self.parameters, self.record])
+        known = [self.dataset, self.split, self.estimator, self.parameters, self.record]
+        text = json.dumps([*known, self.fingerprint] if self.fingerprint else known)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -90,11 +111,12 @@ class Study:
     runs: int = 40
     record: str = ""
     text: str = ""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)  # of one's own data sets
 
     def plan(self, n_runs: int | None = None, tasks: Mapping[str, str] | None = None) -> list[Run]:
         """All runs; `tasks` maps data sets to regression or classification."""
         planned = []
-        for split in range(self.runs if n_runs is None else min(n_runs, self.runs)):
+        for split in range(n_runs or self.runs):
             for dataset in self.datasets:
                 for method in self.methods:
                     run = self.run_of(method, dataset, split, tasks or {})
@@ -107,14 +129,13 @@ class Study:
         estimator = method.regressor if tasks[dataset] == "regression" else method.classifier
         if not estimator:
             return None
-        return Run(dataset, split, estimator, _sorted(method.parameters), method.record or self.record)
+        record = method.record or self.record
+        return Run(dataset, split, estimator, _frozen(method.parameters), record, self.fingerprints.get(dataset, ""))
 
 
-def _sorted(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Parameters as a value that can be compared."""
-    return tuple(
-        sorted((name, tuple(value) if isinstance(value, list) else value) for name, value in parameters.items())
-    )
+def _frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Parameters as a value, in the order of their names."""
+    return tuple(sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in parameters.items()))
 
 
 def load_study(name: str) -> Study:
@@ -127,19 +148,39 @@ def load_study(name: str) -> Study:
         raise ValueError(f"unknown study {name!r}; known are {', '.join(NAMES)}, or the path of a TOML file.")
     try:
         return _parse(Path(name).stem, tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"the study {name!r} cannot be read: {error}") from error
 
 
 def _parse(name: str, content: dict[str, Any]) -> Study:
     own = [Method(name=key, **value) for key, value in content.pop("methods").items()]
+    study = Study(name=name, methods=own, **content)
+    if study.kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {study.kind!r}.")
+    if not (isinstance(study.runs, int) and study.runs >= 1):
+        raise ValueError(f"runs must be a whole number of at least 1, got {study.runs!r}.")
+    if not (isinstance(study.datasets, list) and all(isinstance(name, str) for name in study.datasets)):
+        raise ValueError(f"datasets must be a list of names, got {study.datasets!r}.")
     for method in own:
-        for estimator in (method.regressor, method.classifier):
-            if estimator and estimator not in ESTIMATORS:
-                raise ValueError(
-                    f"method {method.name!r} names the estimator {estimator!r}; known are {', '.join(ESTIMATORS)}."
-                )
-    return Study(name=name, methods=own, **content)
+        _check_method(method, study)
+    return study
+
+
+def _check_method(method: Method, study: Study) -> None:
+    for estimator in filter(None, (method.regressor, method.classifier)):
+        if estimator not in ESTIMATORS:
+            raise ValueError(
+                f"method {method.name!r} names the estimator {estimator!r}; known are {', '.join(ESTIMATORS)}."
+            )
+        known = getattr(methods, estimator)().get_params()
+        for name, value in method.parameters.items():
+            if name not in known or name == "random_state":
+                raise ValueError(f"method {method.name!r}: {estimator} has no parameter {name!r} to set here.")
+            if isinstance(value, dict):
+                raise ValueError(f"method {method.name!r}: the parameter {name!r} must be a value or a list.")
+    record = method.record or study.record
+    if record and record not in RECORDS:
+        raise ValueError(f"method {method.name!r}: record must be one of {', '.join(RECORDS)}, got {record!r}.")
 
 
 def published() -> dict[str, dict[str, dict[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from symgrove.experiments.statistics import Summary, agrees, not_worse, summaris
 from symgrove.experiments.study import Method, Study, published
 
 PARTS = ("train", "test")
+# The notch rule is for 40 runs; with far fewer its verdict means nothing.
+RUNS_FOR_A_VERDICT = 20
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,15 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """Whether our median agrees with the paper's; empty if one of them is missing or has no range."""
-        if self.ours is None or len(self.theirs) < 2:
+        """Whether our median agrees with the paper's; empty if that cannot be told."""
+        if self.ours is None or len(self.theirs) < 2 or self.ours.n_runs < RUNS_FOR_A_VERDICT:
             return ""
         return "agrees" if agrees(self.ours, self.theirs[0], self.theirs[1]) else "differs"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return self.ours is None and not self.theirs and not self.n_failed
 
 
 @dataclass(frozen=True)
@@ -39,13 +46,21 @@ class Table:
 
     study: Study
     cells: Mapping[tuple[str, str, str], Cell]
-    parts: Sequence[str]
 
     @property
     def verdicts(self) -> tuple[int, int]:
         """How many cells agree with the paper, and of how many."""
         told = [cell.verdict for cell in self.cells.values() if cell.verdict]
         return told.count("agrees"), len(told)
+
+
+class Page(NamedTuple):
+    """Text and tables as they are shown, whatever the format; a table is a caption and lines of cells, header first."""
+
+    title: str
+    paragraphs: Sequence[str]
+    tables: Sequence[tuple[str, Sequence[Sequence[str]]]]
+    notes: Sequence[str]
 
 
 def make_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None = None) -> Table:
@@ -62,8 +77,7 @@ def make_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], 
                 theirs = their.get(method.published or method.name, {}).get(dataset, {}).get(part, ())
                 summary = summarise(found) if found else None
                 cells[part, method.name, dataset] = Cell(summary, theirs, method.name in best, n_failed)
-    parts = [p for p in PARTS if any(c.ours or c.theirs for (q, _, _), c in cells.items() if q == p)]
-    return Table(study, cells, parts)
+    return Table(study, cells)
 
 
 def values_of(
@@ -77,7 +91,7 @@ def values_of(
 ) -> tuple[list[Any], int]:
     """A column of the runs of a method on a data set, and how many failed."""
     values, n_failed = [], 0
-    for split in range(study.runs if n_runs is None else min(n_runs, study.runs)):
+    for split in range(n_runs or study.runs):
         run = study.run_of(method, dataset, split, tasks)
         row = rows.get(run.key) if run is not None else None
         if row is None:
@@ -89,15 +103,19 @@ def values_of(
     return values, n_failed
 
 
-def _grid(table: Table, part: str) -> list[list[str]]:
-    """Header and rows of one part as plain text; the best are marked with an asterisk."""
+def page_of_table(table: Table) -> Page:
+    """A study of kind "table": one table for each part that has numbers."""
     study = table.study
-    lines = [["method", *(name.upper() for name in study.datasets)]]
-    for method in study.methods:
-        cells = [table.cells[part, method.name, dataset] for dataset in study.datasets]
-        if any(cell.ours or cell.theirs for cell in cells):
-            lines.append([method.label, *(_text(cell) for cell in cells)])
-    return lines
+    shown = []
+    for part in PARTS:
+        lines = [["method", *(name.upper() for name in study.datasets)]]
+        for method in study.methods:
+            cells = [table.cells[part, method.name, dataset] for dataset in study.datasets]
+            if not all(cell.is_empty for cell in cells):
+                lines.append([method.label, *(_text(cell) for cell in cells)])
+        shown.append((part, lines))
+    notes = [f"{m.label}: {m.note}" for m in study.methods if m.note]
+    return Page(study.title, [_legend(table), *filter(None, [study.text])], shown, notes)
 
 
 def _text(cell: Cell) -> str:
@@ -114,52 +132,71 @@ def _text(cell: Cell) -> str:
     return " ".join(parts)
 
 
-def legend(table: Table, n_runs: int) -> str:
+def _legend(table: Table) -> str:
     """What the numbers and signs mean."""
-    n_agree, n_told = table.verdicts
+    counts = sorted({cell.ours.n_runs for cell in table.cells.values() if cell.ours is not None})
+    n_runs = "no" if not counts else f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     text = (
-        f"Median (interquartile range) of {n_runs} runs. * not significantly worse than any other method here "
+        f"Median (interquartile range) of {n_runs} runs. * not significantly worse than any other method in this table "
         "(Mann-Whitney U, Holm-Bonferroni, 0.05)."
     )
     if any(cell.theirs for cell in table.cells.values()):
-        text += (
-            f" In brackets the published number; = agrees, ≠ differs (notch rule). {n_agree} of {n_told} cells agree."
-            " Rows with brackets only are methods that are not here yet."
-        )
+        n_agree, n_told = table.verdicts
+        text += " In brackets the published number; rows with brackets only are methods that are not here yet."
+        if n_told:
+            text += f" = agrees, ≠ differs (notch rule): {n_agree} of {n_told} cells agree."
     return text
 
 
-def to_markdown(table: Table, n_runs: int) -> str:
-    """Markdown, one table for each part."""
-    blocks = [f"## {table.study.title}", legend(table, n_runs)]
-    if table.study.text:
-        blocks.append(table.study.text)
-    for part in table.parts:
-        header, *body = _grid(table, part)
-        lines = [header, ["---"] * len(header), *body]
-        blocks += [f"**{part}**", "\n".join("| " + " | ".join(line) + " |" for line in lines)]
-    notes = [f"- {m.label}: {m.note}" for m in table.study.methods if m.note]
-    return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])]) + "\n"
+def page_of_pruning(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:
+    """Members that are left when duplicates are removed, for every data set."""
+    lines = [["data", "members", "different ones, median", "removed, median"]]
+    (method,) = study.methods
+    for dataset in study.datasets:
+        kept, n_failed = values_of(study, method, dataset, "n_distinct_members", rows, tasks, n_runs)
+        before, _ = values_of(study, method, dataset, "n_members", rows, tasks, n_runs)
+        if kept:
+            removed = float(np.median([1 - k / b for k, b in zip(kept, before, strict=True)]))
+            failed = f", {n_failed} failed" if n_failed else ""
+            numbers = [f"{np.median(before):.0f}", f"{np.median(kept):.0f}", f"{removed:.0%}{failed}"]
+            lines.append([dataset.upper(), *numbers])
+    return Page(study.title, [study.text], [("", lines)], [])
 
 
-_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "β": r"$\beta$"}
-_LATEX |= {"ε": r"$\varepsilon$", "≠": r"$\neq$", "=": "$=$", "*": "$^*$"}
+def to_markdown(page: Page) -> str:
+    """Markdown."""
+    blocks = [f"## {page.title}", *page.paragraphs]
+    for caption, (header, *body) in page.tables:
+        lines = [[cell.replace("|", "\\|") for cell in line] for line in (header, *body)]
+        lines.insert(1, ["---"] * len(header))
+        text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        blocks += [f"**{caption}**", text] if caption else [text]
+    blocks += ["\n".join(f"- {note}" for note in page.notes)] if page.notes else []
+    return "\n\n".join(blocks) + "\n"
 
 
-def to_latex(table: Table, n_runs: int) -> str:
-    """LaTeX (booktabs), one tabular for each part."""
+_LATEX = {character: f"\\{character}" for character in "&%_#${}"}
+_LATEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "*": "$^*$"}
+_LATEX |= {"<": "$<$", ">": "$>$", "=": "$=$", "≠": r"$\neq$", "×": r"$\times$", "−": "$-$", "β": r"$\beta$"}
+_LATEX |= {"ε": r"$\varepsilon$", "ℓ": r"$\ell$", "\n": " "}
+
+
+def to_latex(page: Page) -> str:
+    """LaTeX (booktabs), one tabular for each table."""
 
     def escape(text: str) -> str:
         return "".join(_LATEX.get(character, character) for character in text)
 
-    blocks = [f"% {table.study.title}"]
-    for part in table.parts:
-        header, *body = _grid(table, part)
+    def comment(text: str) -> str:
+        return "% " + text.replace("\n", " ")
+
+    blocks = [comment(page.title)]
+    for caption, (header, *body) in page.tables:
         lines = [r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}", r"\toprule"]
-        lines += [" & ".join(map(escape, [part, *header[1:]])) + r" \\", r"\midrule"]
+        lines += [" & ".join(map(escape, [caption or header[0], *header[1:]])) + r" \\", r"\midrule"]
         lines += [" & ".join(map(escape, row)) + r" \\" for row in body]
         blocks.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}"]))
-    return "\n\n".join([*blocks, f"% {legend(table, n_runs)}"]) + "\n"
+    return "\n\n".join([*blocks, *map(comment, [*page.paragraphs, *page.notes])]) + "\n"
 
 
 _STYLE = (
@@ -169,33 +206,18 @@ _STYLE = (
 )
 
 
-def to_html(table: Table, n_runs: int) -> str:
+def to_html(page: Page) -> str:
     """A self-contained HTML page."""
-    title = html.escape(table.study.title)
-    blocks = [f"<h1>{title}</h1>", f"<p>{html.escape(legend(table, n_runs))}</p>"]
-    blocks += [f"<p>{html.escape(table.study.text)}</p>"] if table.study.text else []
-    for part in table.parts:
-        header, *body = _grid(table, part)
+    title = html.escape(page.title)
+    blocks = [f"<h1>{title}</h1>", *(f"<p>{html.escape(text)}</p>" for text in page.paragraphs)]
+    for caption, (header, *body) in page.tables:
         head = "".join(f"<th scope='col'>{html.escape(text)}</th>" for text in header)
         lines = ["".join(f"<td>{html.escape(text)}</td>" for text in row) for row in body]
         rows = "\n".join(f"<tr>{line}</tr>" for line in lines)
-        blocks.append(f"<table><caption>{part}</caption>\n<tr>{head}</tr>\n{rows}\n</table>")
-    notes = [f"<li>{html.escape(m.label)}: {html.escape(m.note)}</li>" for m in table.study.methods if m.note]
-    blocks += ["<ul>" + "".join(notes) + "</ul>"] if notes else []
+        blocks.append(f"<table><caption>{html.escape(caption)}</caption>\n<tr>{head}</tr>\n{rows}\n</table>")
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in page.notes)
+    blocks += [f"<ul>{notes}</ul>"] if notes else []
     head = f"<meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"
-    return f"<!doctype html>\n<html lang='en'><head>{head}<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(
-        [*blocks, "</body></html>\n"]
-    )
-
-
-def pruning_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> str:
-    """Share of the members that duplicates make up, for every data set, as Markdown."""
-    lines = ["| data | members kept of 50, median | removed |", "|---|---|---|"]
-    (method,) = study.methods
-    for dataset in study.datasets:
-        kept, _ = values_of(study, method, dataset, "n_distinct_members", rows, tasks, n_runs)
-        before, _ = values_of(study, method, dataset, "n_members", rows, tasks, n_runs)
-        if kept:
-            removed = float(np.median([1 - k / b for k, b in zip(kept, before, strict=True)]))
-            lines.append(f"| {dataset.upper()} | {np.median(kept):.0f} | {removed:.0%} |")
-    return "\n\n".join([f"## {study.title}", study.text, "\n".join(lines)]) + "\n"
+    page_head = f"<head>{head}<style>{_STYLE}</style></head>"
+    content = "\n".join(blocks)
+    return f"<!doctype html>\n<html lang='en'>{page_head}\n<body>\n{content}\n</body></html>\n"

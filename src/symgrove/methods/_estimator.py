@@ -220,8 +220,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         _warmed_up.add(key)
 
     def _for_warm_up(self) -> EvolvedEnsemble:
-        """This estimator with few programs, and without a selection of the user's, which may have a state of its "
-        "own."""
+        """This estimator with few programs, and without a selection of the user's, which may keep a state."""
         parameters = self.get_params(deep=False)
         small = {"population_size": 9, "n_estimators": 3, "torus": None}
         parameters |= {name: value for name, value in small.items() if name in parameters}
