@@ -1,11 +1,11 @@
-"""Print the lower bounds of the package's dependencies as exact pins, for `make test-lowest`."""
+"""Print the lower bounds of the package's dependencies, optional ones included, as pins for `make test-lowest`."""
 
 import re
 import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
-for requirement in project["dependencies"]:
+for requirement in [*project["dependencies"], *project["optional-dependencies"]["studies"]]:
     match = re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement)
     if match is None:
         raise SystemExit(f"dependency {requirement!r} has no plain lower bound")

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from symgrove.cli.paper import paper
+from symgrove.experiments.study import NAMES
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, rich_markup_mode=None)
-app.command("paper")(paper)
+app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; or a TOML file.")(paper)
 
 
 def _show_version(wanted: bool) -> None:

@@ -105,7 +105,7 @@ def beta(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | None
             axes.errorbar(
                 time,
                 middle,
-                yerr=[middle - low, high - middle],
+                yerr=np.stack([middle - low, high - middle]),
                 fmt=MARKERS.get(kind, "v") + ("-" if len(points) > 1 else ""),
                 color=COLOURS.get(kind, "grey"),
                 capsize=2,
