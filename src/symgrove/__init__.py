@@ -12,6 +12,7 @@ from symgrove.forest.simplify import simplify
 from symgrove.forest.text import parse, to_text
 from symgrove.methods.classic_gp import ClassicGPClassifier, ClassicGPRegressor
 from symgrove.methods.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+from symgrove.methods.grove import GroveClassifier, GroveRegressor
 from symgrove.methods.independent_gp import IndependentGPClassifier, IndependentGPRegressor
 from symgrove.methods.spatial_gp import SpatialGPRegressor
 from symgrove.methods.standard_gp import StandardGPClassifier
@@ -31,6 +32,8 @@ __all__ = [
     "DivNichGPClassifier",
     "DivNichGPRegressor",
     "Forest",
+    "GroveClassifier",
+    "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
     "MeanSquaredError",

@@ -204,6 +204,21 @@ class CpuEngine:
             self._store.collected(ids)
             self._epoch += 1
 
+    def map(self, function: Callable[[int], None], n_calls: int) -> None:
+        """Call a function with 0 .. n_calls - 1, on the engine's threads; it must not evaluate programs itself."""
+        if self.n_threads == 1 or n_calls < 2:
+            for i in range(n_calls):
+                function(i)
+            return
+        running = [self._threads().submit(function, i) for i in range(n_calls)]
+        try:
+            for future in running:
+                future.result()
+        finally:
+            for future in running:
+                future.cancel()
+            wait(running)
+
     # Plans and the row loop
 
     def _plans(

@@ -2,12 +2,15 @@
 
 from symgrove.methods.classic_gp import ClassicGPClassifier, ClassicGPRegressor
 from symgrove.methods.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+from symgrove.methods.grove import GroveClassifier, GroveRegressor
 from symgrove.methods.independent_gp import IndependentGPClassifier, IndependentGPRegressor
 from symgrove.methods.spatial_gp import SpatialGPRegressor
 from symgrove.methods.standard_gp import StandardGPClassifier
 from symgrove.methods.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
 
 ESTIMATORS = (
+    "GroveRegressor",
+    "GroveClassifier",
     "TwoSEGPRegressor",
     "TwoSEGPClassifier",
     "ClassicGPRegressor",
@@ -26,6 +29,8 @@ __all__ = [
     "ClassicGPRegressor",
     "DivNichGPClassifier",
     "DivNichGPRegressor",
+    "GroveClassifier",
+    "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
     "SpatialGPRegressor",

@@ -7,6 +7,7 @@ made; the evolution itself is `_run.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -25,26 +26,28 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods._callbacks import CallbackSupport, has_callbacks, run_with_callbacks, tell_callbacks
 from symgrove.methods._gp import Material
-from symgrove.methods._held_out import Head, Training, split
+from symgrove.methods._held_out import Head, HeldOutError, Training, split
 from symgrove.methods._input import check_columns, check_finite, is_foreign_frame
 from symgrove.methods._parameters import EvolutionParameters
 from symgrove.methods._run import (
+    Found,
     Job,
     Outcome,
     Saved,
     Setting,
     Tell,
     as_list,
-    build_ensembles,
-    finish_members,
     make_setting,
     n_workers,
+    parts_for_targets,
+    programs_found,
     run,
 )
 from symgrove.methods._several import Part, States
 from symgrove.models.importance import feature_importances
 from symgrove.models.members import Member, list_members
 from symgrove.models.out_of_bag import OutOfBag, predict_out_of_bag
+from symgrove.models.standardization import Standardization
 
 # What has been compiled in this process: kinds of estimators with their functions and dtype.
 _warmed_up: set[tuple[Any, ...]] = set()
@@ -90,6 +93,22 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
     def _aggregation(self) -> str:
         """How members' predictions are combined: mean or median."""
         return "mean"
+
+    def _make_parts(
+        self, training: Training, standardization: Standardization, seed: int, member: int, stack: ExitStack
+    ) -> list[Any]:
+        """The evolutions of one run."""
+        return list(parts_for_targets(self, training, standardization, seed, member, stack))
+
+    def _found(self, setting: Setting, state: States, training: Training) -> Found:
+        """The model of a state."""
+        return programs_found(setting, state, training)
+
+    def _held_out_error(self, held_out: Training, setting: Setting, stack: ExitStack) -> Callable[[States], float]:
+        """What measures the error of a state on rows held out for early stopping."""
+        head = self._head(len(held_out.targets))
+        parts = setting.method.parts
+        return HeldOutError(held_out, head, setting.aggregation, setting.standardization, parts, stack)
 
     def _has_out_of_bag(self) -> bool:
         """Whether members leave training rows out."""
@@ -189,10 +208,15 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
                 saved = stored
         seed = int(saved[1]["seed"]) if saved is not None else _seed_of(self.random_state)
         training, held_out = Training(X, targets, weight, rows), None
-        if self.early_stopping:
-            training, held_out = split(training, self.validation_fraction, seed, is_stratified=self._is_classifier())
+        if getattr(self, "early_stopping", False):
+            training, held_out = self._hold_out(training, seed)
         limits = self.generations, self.max_time, self.max_evaluations
         return Job(training, held_out, seed, mark, saved, self.checkpoint, *limits, member=0)
+
+    def _hold_out(self, training: Training, seed: int) -> tuple[Training, Training]:
+        """Training rows, and rows held out for early stopping."""
+        fraction: float = self.get_params(deep=False)["validation_fraction"]
+        return split(training, fraction, seed, is_stratified=self._is_classifier())
 
     def _identity(self) -> dict[str, Any]:
         """What makes a run what it is, besides the data."""
@@ -214,9 +238,10 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         X = np.arange(12.0).reshape(6, 2) % 5
         small = self._for_warm_up()
         with ExitStack() as stack:
-            setting = make_setting(small, Training(X, X[None, :, 0] % 2, None, np.arange(6)), 0, stack)
+            training = Training(X, X[None, :, 0] % 2, None, np.arange(6))
+            setting = make_setting(small, training, 0, stack)
             state = setting.method.step(setting.method.init())
-            finish_members(setting, state)
+            small._found(setting, state, training)
         _warmed_up.add(key)
 
     def _for_warm_up(self) -> EvolvedEnsemble:
@@ -233,8 +258,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
 
         def make_observer(setting: Setting, stack: ExitStack) -> Observer:
             def fitted_attributes(state: States) -> dict[str, Any]:
-                members = finish_members(setting, state)
-                return {"_ensembles": build_ensembles(setting, state, job.training, members)}
+                return {"_ensembles": self._found(setting, state, job.training).ensembles}
 
             return stack.enter_context(tell_callbacks(self, *given, fitted_attributes))
 
@@ -252,7 +276,8 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         self.stop_reason_ = outcome.reason
         self.n_generations_ = outcome.n_generations
         self.history_ = outcome.history
-        self._ensembles = outcome.ensembles
+        self._ensembles = outcome.found.ensembles
+        self.ensemble_: list[Any]
         self.ensemble_, prediction = self._list_members(job.training, outcome)
         if self._has_out_of_bag():
             self._set_out_of_bag(job.training, prediction, n_given)
@@ -264,15 +289,13 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         prune = bool(getattr(self, "prune", True)) and self._aggregation() == "mean"
         members: list[Member] = []
         predictions = []
-        for k, (ensemble, in_bag, outside) in enumerate(
-            zip(outcome.ensembles, outcome.in_bag, outcome.outside, strict=True)
-        ):
+        for k, (ensemble, in_bag, outside) in enumerate(zip(*outcome.found, strict=True)):
             head = self._head(len(training.targets))
             found: OutOfBag = predict_out_of_bag(
                 ensemble, training.X, training.targets[k], outside, training.weight, head
             )
             predictions.append(found.prediction)
-            target = self.classes_[k] if len(outcome.ensembles) > 1 else None
+            target = self.classes_[k] if len(outcome.found.ensembles) > 1 else None
             members += list_members(ensemble, in_bag, found.error, names, target, prune=prune)
         return members, np.stack(predictions)
 

@@ -71,14 +71,8 @@ class EnsembleClassifier(ClassifierMixin, EvolvedEnsemble):
     """Two classes: the members' votes. More: an ensemble for each class."""
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"y holds only one class, {only!r}; a classifier needs rows of at least two classes.")
-        if self.classes_.size == 2:
-            return labels.astype(np.float64)[None, :]
-        return (labels == np.arange(self.classes_.size)[:, None]).astype(np.float64)
+        self.classes_, targets = encode_labels(y)
+        return targets
 
     def _loss(self) -> Loss:
         return ClassificationError(bool(self.linear_scaling))
@@ -119,6 +113,18 @@ class EnsembleClassifier(ClassifierMixin, EvolvedEnsemble):
         """Class of each row."""
         shares = self.predict_proba(X)
         return self.classes_[np.argmax(shares, axis=1)]
+
+
+def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], Matrix]:
+    """Classes, and targets of 0 and 1: one for two classes, else one for each class."""
+    check_classification_targets(y)
+    classes, labels = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        only = classes.tolist()[0]
+        raise ValueError(f"y holds only one class, {only!r}; a classifier needs rows of at least two classes.")
+    if classes.size == 2:
+        return classes, labels.astype(np.float64)[None, :]
+    return classes, (labels == np.arange(classes.size)[:, None]).astype(np.float64)
 
 
 def combine_classes(scores: Matrix) -> Matrix:

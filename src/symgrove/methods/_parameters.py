@@ -33,9 +33,6 @@ class EvolutionParameters(BaseEstimator):
     max_time: float | None = None
     max_evaluations: int | None = None
     target_error: float | None = None
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_generations_no_change: int = 20
     dtype: str = "float64"
     memory_budget: int | None = None
     checkpoint: Any = None
@@ -49,13 +46,11 @@ class EvolutionParameters(BaseEstimator):
         """Check what does not depend on data; functions, epsilon and rates are checked where they are used."""
         check_whole("population_size", self.population_size, 2)
         check_whole("generations", self.generations, 0)
-        for name in ("standardize", "early_stopping", "warm_start"):
+        for name in ("standardize", "warm_start"):
             check_flag(name, getattr(self, name))
         check_number("max_time", self.max_time, 0, np.inf, is_optional=True)
         check_whole("max_evaluations", self.max_evaluations, 1, is_optional=True)
         check_number("target_error", self.target_error, -np.inf, np.inf, is_optional=True)
-        check_number("validation_fraction", self.validation_fraction, 0, 1)
-        check_whole("n_generations_no_change", self.n_generations_no_change, 1)
         check_whole("memory_budget", self.memory_budget, 1, is_optional=True)
         check_whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_dtype(self.dtype)
@@ -78,6 +73,9 @@ class ProgramParameters(EvolutionParameters):
     p_crossover: float = 0.5
     p_mutation: float = 0.5
     linear_scaling: bool = True
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_generations_no_change: int = 20
 
     def _make_source(self, forest: Forest) -> RandomPrograms:
         return RandomPrograms(forest, self.constant_range, self.init_depth[1])
@@ -90,7 +88,10 @@ class ProgramParameters(EvolutionParameters):
         check_whole("min_grow_depth", self.min_grow_depth, 0)
         if self.constant_range is not None:
             check_pair("constant_range", self.constant_range)
-        check_flag("linear_scaling", self.linear_scaling)
+        for name in ("linear_scaling", "early_stopping"):
+            check_flag(name, getattr(self, name))
+        check_number("validation_fraction", self.validation_fraction, 0, 1)
+        check_whole("n_generations_no_change", self.n_generations_no_change, 1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

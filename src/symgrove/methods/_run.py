@@ -27,9 +27,9 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods._elites import Elites
 from symgrove.methods._gp import Material
-from symgrove.methods._held_out import HeldOutError, Training
-from symgrove.methods._several import Several, States
-from symgrove.models.ensemble import Ensemble, make_ensemble
+from symgrove.methods._held_out import Training
+from symgrove.methods._several import Part, Several, States
+from symgrove.models.ensemble import make_ensemble
 from symgrove.models.standardization import Standardization, no_standardization, standardization_of
 from symgrove.rng import stream
 
@@ -72,14 +72,24 @@ class Job(NamedTuple):
     member: int
 
 
+class Found(NamedTuple):
+    """The model of a state.
+
+    For each target: the members, their errors on the samples they were fitted on, and the rows that they were not
+    fitted on, (n_members, n_rows). Teams of all targets are one ensemble.
+    """
+
+    ensembles: list[Any]
+    in_bag: list[NDArray[np.float64]]
+    outside: list[NDArray[np.bool_]]
+
+
 class Outcome(NamedTuple):
     """What an evolution leaves.
 
     Attributes
     ----------
-    ensembles, in_bag, outside
-        For each target: the members, their errors on the samples they were fitted on, and the rows that they were not
-        fitted on, (n_members, n_rows).
+    found : Found
     history : dict of ndarray
     arrays : dict of ndarray
         The run as it stands, to go on with.
@@ -88,9 +98,7 @@ class Outcome(NamedTuple):
     n_generations : int
     """
 
-    ensembles: list[Ensemble]
-    in_bag: list[NDArray[np.float64]]
-    outside: list[NDArray[np.bool_]]
+    found: Found
     history: dict[str, NDArray[Any]]
     arrays: dict[str, NDArray[Any]]
     reason: str
@@ -126,31 +134,37 @@ def run(estimator: EvolvedEnsemble, job: Job, interrupt: Interrupt, tell: Tell |
         n_generations = int(state[0].generation)
         if stagnation is not None and stagnation.best is not None:
             state = setting.method.from_arrays(stagnation.best)
-        members = finish_members(setting, state)
-        return Outcome(
-            build_ensembles(setting, state, job.training, members),
-            [m.error for m in members],
-            [part.outside(own, m) for part, own, m in zip(setting.method.parts, state, members, strict=True)],
-            history.as_arrays(),
-            arrays,
-            reason,
-            n_generations,
-        )
+        found = estimator._found(setting, state, job.training)
+        return Outcome(found, history.as_arrays(), arrays, reason, n_generations)
 
 
 def make_setting(
     estimator: EvolvedEnsemble, training: Training, seed: int, stack: ExitStack, member: int = 0
 ) -> Setting:
-    """The method on training rows, one part for each target."""
+    """The method on training rows."""
     n_features = training.X.shape[1]
     standardization = (
         standardization_of(training.X, training.weight) if estimator.standardize else no_standardization(n_features)
     )
+    parts = estimator._make_parts(training, standardization, seed, member, stack)
+    return Setting(Several(parts), standardization, estimator._aggregation())
+
+
+def parts_for_targets(
+    estimator: EvolvedEnsemble,
+    training: Training,
+    standardization: Standardization,
+    seed: int,
+    member: int,
+    stack: ExitStack,
+) -> list[Part]:
+    """An evolution of programs for each target."""
+    n_features = training.X.shape[1]
     Z = standardization.apply(training.X)
     primitives = PrimitiveSet(estimator.functions, estimator.epsilon)
     budget = DEFAULT_MEMORY_BUDGET if estimator.memory_budget is None else estimator.memory_budget
     run_seed = seed if member == 0 else int(stream(seed, "member", member).integers(2**31))
-    parts = []
+    parts: list[Part] = []
     for k, target in enumerate(training.targets):
         data = make_dataset(Z, target, estimator.dtype)
         n_threads = estimator._n_engine_threads()
@@ -159,7 +173,7 @@ def make_setting(
         source = estimator._make_source(Forest(n_features, primitives))
         material = Material(engine, estimator._loss(), source, training.weight, seed, own_seed, member)
         parts.append(estimator._make_part(material))
-    return Setting(Several(parts), standardization, estimator._aggregation())
+    return parts
 
 
 def _resume(
@@ -167,9 +181,7 @@ def _resume(
 ) -> tuple[States, History, Stagnation | None]:
     stagnation = None
     if job.held_out is not None:
-        head = estimator._head(len(job.held_out.targets))
-        parts = setting.method.parts
-        measure = HeldOutError(job.held_out, head, setting.aggregation, setting.standardization, parts, stack)
+        measure = estimator._held_out_error(job.held_out, setting, stack)
         stagnation = Stagnation(measure, estimator.n_generations_no_change, setting.method.to_arrays)
     if job.saved is None:
         return setting.method.init(), History(), stagnation
@@ -235,13 +247,9 @@ class _Saver:
             self.last = time.perf_counter()
 
 
-def finish_members(setting: Setting, state: States) -> list[Elites]:
-    """The members of every target with their final scaling."""
-    return [part.finish(own) for part, own in zip(setting.method.parts, state, strict=True)]
-
-
-def build_ensembles(setting: Setting, state: States, training: Training, members: list[Elites]) -> list[Ensemble]:
-    """The members of every target as an ensemble with a forest of its own."""
+def programs_found(setting: Setting, state: States, training: Training) -> Found:
+    """The members of every target, with their final scaling, as an ensemble with a forest of its own."""
+    members = [part.finish(own) for part, own in zip(setting.method.parts, state, strict=True)]
     ensembles = []
     for part, own, target, found in zip(setting.method.parts, state, training.targets, members, strict=True):
         fallback = float(np.average(target, weights=training.weight))
@@ -259,7 +267,8 @@ def build_ensembles(setting: Setting, state: States, training: Training, members
                 part.loss.threshold,
             )
         )
-    return ensembles
+    outside = [part.outside(own, m) for part, own, m in zip(setting.method.parts, state, members, strict=True)]
+    return Found(ensembles, [m.error for m in members], outside)
 
 
 def _usable(elites: Elites, forest: Forest, fallback: float) -> Elites:

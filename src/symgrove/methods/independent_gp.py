@@ -33,7 +33,7 @@ from symgrove.methods._estimator import EvolvedEnsemble, generation_of
 from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
 from symgrove.methods._gp import Material, gp_arguments
 from symgrove.methods._parameters import EnsembleParameters
-from symgrove.methods._run import Job, Outcome, Saved, n_workers, run
+from symgrove.methods._run import Found, Job, Outcome, Saved, n_workers, run
 from symgrove.methods.two_segp import TwoSEGP
 from symgrove.models.ensemble import join_ensembles
 from symgrove.selection.named import Tournament
@@ -174,13 +174,15 @@ def _part_of(saved: Saved | None, j: int) -> Saved | None:
 
 def _join(outcomes: Sequence[Outcome], members: Sequence[int]) -> Outcome:
     """What all members leave, as one."""
-    targets = range(len(outcomes[0].ensembles))
+    targets = range(len(outcomes[0].found.ensembles))
     reasons = Counter(o.reason for o in outcomes)
     del reasons["generations"]
     return Outcome(
-        ensembles=[join_ensembles([o.ensembles[k] for o in outcomes]) for k in targets],
-        in_bag=[np.concatenate([o.in_bag[k] for o in outcomes]) for k in targets],
-        outside=[np.concatenate([o.outside[k] for o in outcomes]) for k in targets],
+        found=Found(
+            ensembles=[join_ensembles([o.found.ensembles[k] for o in outcomes]) for k in targets],
+            in_bag=[np.concatenate([o.found.in_bag[k] for o in outcomes]) for k in targets],
+            outside=[np.concatenate([o.found.outside[k] for o in outcomes]) for k in targets],
+        ),
         history=_join_histories([o.history for o in outcomes]),
         arrays={f"{j}/{name}": a for j, o in zip(members, outcomes, strict=True) for name, a in o.arrays.items()},
         reason=reasons.most_common(1)[0][0] if reasons else "generations",

@@ -1,0 +1,62 @@
+"""Outputs of programs as terms of a sum: centred, scaled, and without those that are useless or equal to another."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.fitness import _terms
+from symgrove.rng import stream
+
+LARGEST_OUTPUT = 1e6
+NEARLY_CONSTANT = 1e-5
+# Terms whose projections on a random direction agree to so many digits of one are the same.
+DIGITS = {"float64": 6, "float32": 5}
+
+
+class Terms(NamedTuple):
+    """Programs as terms.
+
+    Attributes
+    ----------
+    root : (n_terms,)
+    values : (n_terms, n_rows)
+        Standardised outputs on the training rows.
+    centre, spread, low, high : (n_terms,)
+        Mean and standard deviation of the outputs, and the range of the standardised ones.
+    """
+
+    root: NDArray[np.int64]
+    values: NDArray[Any]
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def make_terms(
+    roots: NDArray[np.int64],
+    outputs: NDArray[Any],
+    weight: NDArray[np.float64],
+    direction: NDArray[np.float64] | None = None,
+) -> Terms:
+    """Standardise outputs, which are overwritten; with a direction, only usable and different terms are kept."""
+    found = np.zeros((len(roots), 5))
+    limits = np.array([LARGEST_OUTPUT, NEARLY_CONSTANT])
+    _terms.standardize(outputs, weight, np.zeros(outputs.shape[1]) if direction is None else direction, limits, found)
+    kept = np.arange(len(roots))
+    if direction is not None:
+        usable = np.flatnonzero(found[:, 1] > 0)
+        _, first = np.unique(np.round(np.abs(found[usable, 4]), DIGITS[outputs.dtype.name]), return_index=True)
+        kept = usable[np.sort(first)]
+        outputs = outputs[kept]
+    centre, spread, low, high = found[kept, :4].T
+    return Terms(roots[kept], outputs, centre, spread, low, high)
+
+
+def random_direction(n_rows: int, seed: int) -> NDArray[np.float64]:
+    """A fixed direction of unit length to tell terms apart by."""
+    direction = stream(seed, "direction").standard_normal(n_rows)
+    return direction / np.sqrt(n_rows)

@@ -1,0 +1,169 @@
+"""How strongly to fit, chosen honestly: a stack of ensembles of different strength, weighed on rows they never saw.
+
+    folds = five, or on larger data one fifth of the rows
+    in each, evolve every path from scratch on the other rows, and predict its rows after every snapshot
+    weights = what predicts those rows best: not negative, with sum at most one; the rest is the mean of the target
+    on larger data, the strongest alone unless the stack is clearly better
+
+Rows must be held out of whole evolutions: out-of-bag rows shape the terms through other teams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from symgrove.methods._held_out import Training
+from symgrove.methods._team_setting import Ground, Path, base_of, make_evolution, take_rows, to_model
+from symgrove.models.teams import Teams
+from symgrove.rng import stream
+
+Matrix = NDArray[np.float64]
+N_FOLDS = 5
+MOST_ROWS_FOR_FOLDS = 500
+SMALLEST_WEIGHT = 0.01
+# Standard errors by which a stack must beat the strongest level on held-out rows of larger data.
+CLEARLY = 2.0
+HEAVY = 1e4  # weight of the equation that makes weights sum to one
+PROBABILITIES = (0.01, 0.99)
+N_ROUNDS = 200
+
+
+class Level(NamedTuple):
+    """A path, looked at after a number of generations."""
+
+    path: Path
+    generation: int
+
+
+class Strength(NamedTuple):
+    """What was chosen: a weight for every level, and what they predict for rows they never saw, with the loss."""
+
+    levels: tuple[Level, ...]
+    weights: Matrix
+    honest: Matrix
+    loss: float
+
+
+def levels_of(paths: Sequence[Path]) -> tuple[Level, ...]:
+    """All snapshots of all paths; the last of the first path is the strongest."""
+    return tuple(Level(path, generation) for path in paths for generation in path.snapshots)
+
+
+def choose_strength(
+    ground: Ground, paths: Sequence[Path], training: Training, seed: int, check: Callable[[], None]
+) -> Strength:
+    """Weights of the levels; `check` is called after every generation and may raise."""
+    levels = levels_of(paths)
+    n_rows = len(training.X)
+    honest = np.full((len(levels), len(training.targets), n_rows), np.nan)
+    for f, held_out in enumerate(_folds(training, seed, is_logistic=ground.is_logistic)):
+        rest = take_rows(training, np.setdiff1d(np.arange(n_rows), held_out))
+        X = training.X[held_out]
+        start = 0
+        for p, path in enumerate(paths):
+            own_seed = int(stream(seed, "fold", f * len(paths) + p).integers(2**31))
+            for i, model in enumerate(grow(ground, path, rest, own_seed, check)):
+                honest[start + i][:, held_out] = model.predict(X, ground.n_threads)
+            start += len(path.snapshots)
+    return weigh(levels, honest, training, is_logistic=ground.is_logistic, strongest=len(paths[0].snapshots) - 1)
+
+
+def grow(ground: Ground, path: Path, training: Training, seed: int, check: Callable[[], None]) -> list[Teams]:
+    """Evolve from scratch; a model after every snapshot."""
+    models = []
+    with ExitStack() as stack:
+        evolution = make_evolution(ground, path, training, seed, stack)
+        state = evolution.init()
+        for generation in path.snapshots:
+            while state.generation < generation:
+                check()
+                state = evolution.step(state)
+            models.append(to_model(ground, evolution, state, training))
+    return models
+
+
+def _folds(training: Training, seed: int, *, is_logistic: bool) -> list[NDArray[np.intp]]:
+    """Five folds, or one fifth of the rows; of labels, each gets its share."""
+    order = stream(seed, "folds").permutation(len(training.X))
+    if is_logistic:
+        labels = np.argmax(training.targets, axis=0) if len(training.targets) > 1 else training.targets[0]
+        order = order[np.argsort(labels[order], kind="stable")]
+    n_folds = N_FOLDS if order.size <= MOST_ROWS_FOR_FOLDS else 1
+    return [np.sort(order[f::N_FOLDS]) for f in range(n_folds)]
+
+
+def weigh(
+    levels: tuple[Level, ...], honest: Matrix, training: Training, *, is_logistic: bool, strongest: int
+) -> Strength:
+    """Weights from honest predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out."""
+    known = ~np.isnan(honest).any(axis=(0, 1))
+    predictions = honest[:, :, known]
+    targets = training.targets[:, known]
+    row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
+    base = base_of(training)
+    if is_logistic:
+        weights = mixture_weights(predictions, targets, base, row_weight)
+    else:
+        weights = stack_weights(predictions[:, 0], targets[0], float(base[0]), row_weight)
+    weights = np.where(weights < SMALLEST_WEIGHT, 0.0, weights)
+    losses = _losses(_stacked(predictions, weights, base), targets, is_logistic=is_logistic)
+    if not known.all():
+        alone = np.zeros(weights.size)
+        alone[strongest] = 1.0
+        difference = _losses(predictions[strongest], targets, is_logistic=is_logistic) - losses
+        if difference.mean() < CLEARLY * difference.std() / np.sqrt(difference.size):
+            weights, losses = alone, losses + difference
+    stacked = np.full(honest.shape[1:], np.nan)
+    stacked[:, known] = _stacked(predictions, weights, base)
+    return Strength(levels, weights, stacked, float(np.average(losses, weights=row_weight)))
+
+
+def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
+    return base[:, None] + np.einsum("l,ltn->tn", weights, predictions - base[:, None])
+
+
+def _losses(prediction: Matrix, targets: Matrix, *, is_logistic: bool) -> Matrix:
+    """Loss on every row: squares, or minus the logarithm of the probability of the label."""
+    if not is_logistic:
+        return (targets[0] - prediction[0]) ** 2
+    return -np.log(np.clip(_of_the_label(prediction[None], targets)[0], *PROBABILITIES))
+
+
+def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matrix) -> Matrix:
+    """Least squares with weights that are not negative and sum to at most one.
+
+    The sum is one with a column of zeros, whose weight is that of the base.
+    """
+    root = np.sqrt(row_weight)
+    columns = np.column_stack([(predictions - base).T, np.zeros(y.size)]) * root[:, None]
+    scale = max(float(np.sqrt(np.average((y - base) ** 2, weights=row_weight))), 1e-300) * np.sqrt(row_weight.sum())
+    heavy = HEAVY * scale * np.ones((1, columns.shape[1]))
+    A = np.vstack([columns, heavy]) / scale
+    b = np.append((y - base) * root, HEAVY * scale) / scale
+    return nnls(A, b)[0][:-1]
+
+
+def mixture_weights(predictions: Matrix, targets: Matrix, base: Matrix, row_weight: Matrix) -> Matrix:
+    """Weights of a mixture of the levels and the base with the highest likelihood, by expectation maximisation."""
+    constant = np.broadcast_to(base[:, None], predictions.shape[1:])
+    all_levels = np.concatenate([predictions, constant[None]])
+    likelihood = np.clip(_of_the_label(all_levels, targets), *PROBABILITIES)
+    weights = np.full(len(likelihood), 1.0 / len(likelihood))
+    for _ in range(N_ROUNDS):
+        share = weights[:, None] * likelihood
+        weights = np.average(share / share.sum(axis=0), axis=1, weights=row_weight)
+    return weights[:-1]
+
+
+def _of_the_label(predictions: Matrix, targets: Matrix) -> Matrix:
+    """Probability of the label of every row, (n_levels, n_rows)."""
+    if len(targets) == 1:
+        return np.where(targets[0] == 1, predictions[:, 0], 1 - predictions[:, 0])
+    shares = predictions / np.maximum(predictions.sum(axis=1, keepdims=True), 1e-300)
+    return np.einsum("ltn,tn->ln", shares, targets)

@@ -1,0 +1,155 @@
+"""From training rows to an evolution of teams, and from its state to a model."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.dataset import make_dataset
+from symgrove.engines.cpu import CpuEngine
+from symgrove.fitness.bootstrap import bootstrap_counts
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.methods._held_out import Training
+from symgrove.methods._teams import Rules, TeamEvolution, TeamState
+from symgrove.models.standardization import Standardization, no_standardization, standardization_of
+from symgrove.models.teams import Range, Teams
+from symgrove.rng import stream
+from symgrove.variation.mixture import Mixture
+
+Matrix = NDArray[np.float64]
+# Teams must have fewer terms than rows to fit them to.
+ROWS_PER_TERM = 5
+FEWEST_TERMS = 3
+N_DATA_VALUES = 4096  # that constants are drawn from
+
+
+class Path(NamedTuple):
+    """How strongly an evolution fits: its size, its rules, and the generations after which it is looked at."""
+
+    name: str
+    n_teams: int
+    max_size: int
+    rules: Rules
+    snapshots: tuple[int, ...]
+
+
+class Ground(NamedTuple):
+    """What all evolutions of one fit share.
+
+    Attributes
+    ----------
+    primitives, dtype
+        Programs and what they are evaluated in.
+    standardize, bootstrap, clip : bool
+    aggregation : str
+    is_logistic : bool
+    n_threads, memory_budget : int
+    """
+
+    primitives: PrimitiveSet
+    dtype: str
+    standardize: bool
+    bootstrap: bool
+    clip: bool
+    aggregation: str
+    is_logistic: bool
+    n_threads: int
+    memory_budget: int
+
+
+def make_evolution(ground: Ground, path: Path, training: Training, seed: int, stack: ExitStack) -> TeamEvolution:
+    """An evolution of teams on training rows."""
+    _, Z = _standardized(ground, training)
+    n_rows = len(Z)
+    row_weight = np.ones(n_rows) if training.weight is None else training.weight / training.weight.mean()
+    counts = bootstrap_counts(n_rows, path.n_teams, seed) if ground.bootstrap else np.ones((path.n_teams, n_rows))
+    n_targets = len(training.targets)
+    centre, scale = _centre_and_scale(training, is_logistic=ground.is_logistic)
+    engine = CpuEngine(
+        make_dataset(Z, training.targets[0], ground.dtype), ground.primitives, ground.n_threads, ground.memory_budget
+    )
+    values = stream(seed, "values").choice(Z.ravel(), size=min(Z.size, N_DATA_VALUES))
+    max_terms = max(FEWEST_TERMS, min(path.rules.max_terms, n_rows // ROWS_PER_TERM))
+    return TeamEvolution(
+        engine=stack.enter_context(engine),
+        vary=Mixture(Forest(Z.shape[1], ground.primitives), values, path.max_size),
+        weights=np.tile(counts * row_weight, (n_targets, 1)),
+        targets=(training.targets - centre) / scale,
+        target_of=np.repeat(np.arange(n_targets), path.n_teams),
+        row_weight=row_weight / n_rows,
+        rules=path.rules._replace(max_terms=max_terms),
+        is_logistic=ground.is_logistic,
+        seed=seed,
+    )
+
+
+def _standardized(ground: Ground, training: Training) -> tuple[Standardization, Matrix]:
+    X = training.X
+    found = standardization_of(X, training.weight) if ground.standardize else no_standardization(X.shape[1])
+    return found, found.apply(X)
+
+
+def _centre_and_scale(training: Training, *, is_logistic: bool) -> tuple[float, float]:
+    """Of the target; labels stay as they are."""
+    if is_logistic:
+        return 0.0, 1.0
+    y = training.targets[0]
+    centre = float(np.average(y, weights=training.weight))
+    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=training.weight)))
+    return centre, scale if scale > 1e-12 * abs(centre) and np.isfinite(1.0 / scale) else 1.0
+
+
+def to_model(ground: Ground, evolution: TeamEvolution, state: TeamState, training: Training) -> Teams:
+    """The teams of a state as a model with a forest of its own, in the units of the target."""
+    standardization, Z = _standardized(ground, training)
+    centre, scale = _centre_and_scale(training, is_logistic=ground.is_logistic)
+    is_term = state.roots >= 0
+    roots, position = np.unique(state.roots[is_term], return_inverse=True)
+    terms = evolution.terms(state, roots)
+    coefficients = np.zeros((len(state.roots), roots.size))
+    coefficients[np.nonzero(is_term)[0], position.ravel()] = state.coefficients[is_term]
+    own = Forest(state.forest.n_features, state.forest.primitives)
+    y = training.targets[0]
+    return Teams(
+        forest=own,
+        programs=own.copy_from(state.forest, roots),
+        centre=terms.centre,
+        spread=terms.spread,
+        coefficients=scale * coefficients,
+        intercept=centre + scale * state.coefficients[:, 0],
+        target_of=evolution.target_of,
+        standardization=standardization,
+        features=Range(Z.min(axis=0), Z.max(axis=0)) if ground.clip else None,
+        terms=Range(terms.low, terms.high) if ground.clip else None,
+        predictions=Range(y.min(), y.max()) if ground.clip and not ground.is_logistic else None,
+        aggregation=ground.aggregation,
+        is_logistic=ground.is_logistic,
+        errors=scale**2 * state.errors,
+        dtype=evolution.engine.dtype,
+    )
+
+
+def base_of(training: Training) -> Matrix:
+    """What is predicted if nothing is known of a row: the mean of each target."""
+    return np.average(training.targets, axis=1, weights=training.weight)
+
+
+def table_bytes(path: Path, n_targets: int, n_rows: int, itemsize: int) -> int:
+    """Memory for the values of the teams' terms and of the candidates."""
+    n_vectors = path.n_teams * n_targets * (1 + path.rules.max_terms + path.rules.n_joining)
+    return int((n_vectors + 3 * path.rules.population_size) * n_rows * itemsize)
+
+
+def rows_that_fit(path: Path, n_targets: int, itemsize: int, budget: int) -> int:
+    """How many training rows the budget has room for."""
+    return max(budget // table_bytes(path, n_targets, 1, itemsize), 1)
+
+
+def take_rows(training: Training, rows: NDArray[Any]) -> Training:
+    """Training data of some rows."""
+    weight = None if training.weight is None else training.weight[rows]
+    return Training(training.X[rows], training.targets[:, rows], weight, training.rows[rows])

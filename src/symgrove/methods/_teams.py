@@ -1,0 +1,374 @@
+"""Evolution of teams: the algorithm behind Grove, on one set of training rows.
+
+    draw the bootstrap samples, once; each owns a team, at first only an intercept
+    repeat:
+        candidates = children of random terms of random teams; at first the features and random programs
+        evaluate them once; drop those that are useless or equal to another
+        for every team: look at a random window of candidates, let the best few join, let the least useful leave
+    terms that are in no team die
+
+A candidate is judged by what it adds to the team that a sample already has, not by how well it fits alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.matrix_library import one_matrix_thread
+from symgrove.fitness.terms import Terms, make_terms, random_direction
+from symgrove.forest.forest import Forest, Ids
+from symgrove.rng import stream
+from symgrove.selection.team import Team, dismiss, penalized_inverse, recruit
+from symgrove.variation.mixture import Mixture
+
+Matrix = NDArray[np.float64]
+# Of a large window, so many candidates with the highest correlation with the residuals are judged in full.
+N_CLOSE = 24
+# Updates lose digits; after so many generations inverses are made anew.
+GENERATIONS_BETWEEN_REFRESHES = 16
+# Of the logistic loss: the least curvature, the largest log odds, the largest change of a coefficient in a step.
+LEAST_CURVATURE = 1e-3
+LARGEST_LOG_ODDS = 15.0
+LARGEST_STEP = 3.0
+
+
+class Rules(NamedTuple):
+    """Numbers that shape an evolution.
+
+    Attributes
+    ----------
+    population_size : int
+        Candidates a generation.
+    window : int
+        How many of them each team looks at.
+    n_joining : int
+        How many may join a team in a generation.
+    max_terms : int
+        Of a team.
+    ridge : float
+        Penalty, as a share of the sample's weight.
+    """
+
+    population_size: int
+    window: int
+    n_joining: int
+    max_terms: int
+    ridge: float
+
+
+@dataclass(frozen=True)
+class TeamState:
+    """A run between two generations.
+
+    `roots`, `coefficients` and `is_taken` are (n_teams, n_slots); slot 0 is the intercept. `inverse` is (n_teams,
+    n_slots, n_slots), or empty with the logistic loss. `errors` are the teams' mean losses on their samples.
+    """
+
+    generation: int
+    n_evaluations: int
+    forest: Forest
+    n_nodes: int
+    roots: Ids
+    coefficients: Matrix
+    is_taken: NDArray[np.bool_]
+    inverse: Matrix
+    errors: Matrix
+
+
+@dataclass
+class _Tables:
+    """Outputs of the teams' terms and their predictions, for one state; made anew when they are of another."""
+
+    of: TeamState | None = None
+    values: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    predictions: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamEvolution:
+    """The method on one set of rows.
+
+    Attributes
+    ----------
+    engine, vary
+        Evaluates programs, makes them.
+    weights : (n_teams, n_rows)
+        Bootstrap counts times sample weights.
+    targets : (n_targets, n_rows)
+        Standardised, or 0 and 1.
+    target_of : (n_teams,)
+        The target of each team.
+    row_weight : (n_rows,)
+        Sample weights; they sum to one.
+    is_logistic : bool
+        The loss; else squares.
+    """
+
+    engine: CpuEngine
+    vary: Mixture
+    weights: Matrix
+    targets: Matrix
+    target_of: NDArray[np.intp]
+    row_weight: Matrix
+    rules: Rules
+    is_logistic: bool
+    seed: int
+    _tables: _Tables = field(default_factory=_Tables, repr=False)
+
+    @property
+    def n_teams(self) -> int:
+        """Teams of all targets."""
+        return len(self.weights)
+
+    @property
+    def n_slots(self) -> int:
+        """Places of a team: the intercept, its terms, and those that join before others leave."""
+        return 1 + self.rules.max_terms + self.rules.n_joining
+
+    # The method
+
+    def init(self) -> TeamState:
+        """Teams of an intercept, the mean of the target on each sample or its log odds, and the first terms."""
+        shape = self.n_teams, self.n_slots
+        coefficients = np.zeros(shape)
+        is_taken = np.zeros(shape, dtype=np.bool_)
+        is_taken[:, 0] = True
+        inverse = np.zeros((self.n_teams, 0, 0) if self.is_logistic else (*shape, self.n_slots))
+        total = self.weights.sum(axis=1)
+        mean = (self.weights * self.targets[self.target_of]).sum(axis=1) / total
+        if self.is_logistic:
+            share = np.clip(mean, 1e-3, 1 - 1e-3)
+            coefficients[:, 0] = np.log(share / (1 - share))
+        else:
+            coefficients[:, 0] = mean
+            inverse[:, 0, 0] = 1.0 / total
+        forest = self.vary.forest
+        roots = np.full(shape, -1, dtype=np.int64)
+        state = TeamState(-1, 0, forest, 0, roots, coefficients, is_taken, inverse, np.zeros(self.n_teams))
+        return self.step(state)
+
+    def step(self, state: TeamState) -> TeamState:
+        """One generation."""
+        return self.settle(self.advance(state))
+
+    def advance(self, state: TeamState) -> TeamState:
+        """One generation; nodes are only appended, so that `rollback` can undo it."""
+        children = np.unique(self._breed(state))
+        outputs = self.engine.outputs(state.forest, children)
+        direction = random_direction(outputs.shape[1], self.seed)
+        candidates = make_terms(children, outputs, self.row_weight, direction)
+        tables = self._fill_tables(state)
+        tables.of = None  # until every team is done
+        new = replace(
+            state,
+            generation=state.generation + 1,
+            n_evaluations=state.n_evaluations + self.rules.population_size,
+            n_nodes=len(state.forest),
+            roots=state.roots.copy(),
+            coefficients=state.coefficients.copy(),
+            is_taken=state.is_taken.copy(),
+            inverse=state.inverse.copy(),
+        )
+        if candidates.root.size:
+            with one_matrix_thread:
+                self._improve(new, tables, candidates)
+        new = replace(new, errors=self._errors(tables.predictions))
+        tables.of = new
+        return new
+
+    def settle(self, state: TeamState) -> TeamState:
+        """Forget what no team refers to."""
+        is_term = state.roots >= 0
+        ids = state.forest.collect(state.roots[is_term])
+        self.engine.collected(state.forest, ids)
+        roots = state.roots.copy()
+        roots[is_term] = ids[state.roots[is_term]]
+        settled = replace(state, n_nodes=len(state.forest), roots=roots)
+        if self._tables.of is state:
+            self._tables.of = settled
+        return settled
+
+    def rollback(self, state: TeamState) -> None:
+        """Make `state` usable again after `advance` from it was cut short."""
+        self.engine.collected(state.forest, state.forest.truncate(state.n_nodes))
+
+    def watch(self, check: Callable[[], None] | None) -> None:
+        """Have the engine call `check` within evaluations."""
+        self.engine.between_panels = check
+
+    def describe(self, state: TeamState) -> dict[str, Any]:
+        """Named values for the history."""
+        roots = state.roots[state.roots >= 0]
+        sizes = state.forest.size(roots) if roots.size else np.zeros(1, dtype=np.int32)
+        return {
+            "generation": state.generation,
+            "n_evaluations": state.n_evaluations,
+            "errors": state.errors if len(self.targets) == 1 else state.errors.reshape(len(self.targets), -1),
+            "mean_size": float(sizes.mean()),
+            "max_size": int(sizes.max()),
+            "n_distinct": int(np.unique(roots).size),
+            "n_terms": float(state.is_taken[:, 1:].sum(axis=1).mean()),
+        }
+
+    # Candidates
+
+    def _breed(self, state: TeamState) -> Ids:
+        n_children = self.rules.population_size
+        rng = stream(self.seed, "variation", state.generation + 1)
+        is_term = state.is_taken[:, 1:]
+        n_terms = is_term.sum(axis=1)
+        if not n_terms.any():
+            features = np.array([state.forest.feature(i) for i in range(state.forest.n_features)])
+            n_new = max(n_children - features.size, n_children // 2)
+            return np.concatenate([features, self.vary.new(n_new, rng)])
+        teams = np.flatnonzero(n_terms)
+        first = np.argsort(~is_term, axis=1, kind="stable")  # taken slots first
+        owner = teams[rng.integers(teams.size, size=(2, n_children))]
+        position = np.minimum((rng.random((2, n_children)) * n_terms[owner]).astype(np.int64), n_terms[owner] - 1)
+        bases, donors = state.roots[owner, 1 + first[owner, position]]
+        return self.vary(bases, donors, rng)
+
+    # Teams
+
+    def _improve(self, state: TeamState, tables: _Tables, candidates: Terms) -> None:
+        """Let every team recruit; arrays of the state and the tables are changed in place."""
+        seen = self._windows(tables, candidates, state.generation)
+
+        def improve(j: int) -> None:
+            inverse = state.inverse[j] if state.inverse.size else np.zeros((self.n_slots, self.n_slots))
+            team = Team(tables.values[j], inverse, state.coefficients[j], state.is_taken[j])
+            self._improve_team(j, team, state, tables, candidates, seen[j])
+
+        self.engine.map(improve, self.n_teams)
+
+    def _improve_team(
+        self, j: int, team: Team, state: TeamState, tables: _Tables, candidates: Terms, seen: NDArray[np.intp]
+    ) -> None:
+        rules = self.rules
+        is_due = self.is_logistic or state.generation % GENERATIONS_BETWEEN_REFRESHES == 0
+        weight, score = self._derivatives(j, tables.predictions[j])
+        if is_due:
+            team.inverse[:] = penalized_inverse(team, weight, self._penalty(j))
+        joined = recruit(
+            team, candidates.values[seen].astype(np.float64), weight, score, self._penalty(j), rules.n_joining
+        )
+        for slot, chosen in joined:
+            state.roots[j, slot] = candidates.root[seen[chosen]]
+        if self.is_logistic:
+            self._newton(j, team)
+        dismiss(team, rules.max_terms)
+        state.roots[j, ~team.is_taken] = -1
+        if self.is_logistic:
+            self._newton(j, team)
+        tables.predictions[j] = team.coefficients @ team.values
+
+    def _windows(self, tables: _Tables, candidates: Terms, generation: int) -> NDArray[np.intp]:
+        """Candidates that each team judges in full, (n_teams, n_judged).
+
+        Every team looks at a random window. Of a large one, those count whose correlation with the team's residuals is
+        highest: two products for all teams, instead of one with all terms for each team.
+        """
+        n = candidates.root.size
+        rng = stream(self.seed, "window", generation)
+        keys = rng.random((self.n_teams, n))
+        if self.rules.window <= N_CLOSE or n <= N_CLOSE:
+            n_seen = min(self.rules.window, n)
+            return _smallest(keys, n_seen)
+        derivatives = [self._derivatives(j, tables.predictions[j]) for j in range(self.n_teams)]
+        weights, scores = (np.stack(part).astype(self.engine.dtype) for part in zip(*derivatives, strict=True))
+        scalar = scores @ candidates.values.T
+        own = weights @ (candidates.values**2).T
+        penalties = np.array([self._penalty(j) for j in range(self.n_teams)])
+        share = scalar**2 / (own + penalties[:, None])
+        share[keys >= self.rules.window / self.rules.population_size] = -1.0
+        return _smallest(-share, N_CLOSE)
+
+    def _derivatives(self, j: int, predictions: Matrix) -> tuple[Matrix, Matrix]:
+        """Second and first derivative of a team's loss at its predictions, on every row."""
+        weight = self.weights[j]
+        target = self.targets[self.target_of[j]]
+        if not self.is_logistic:
+            return weight, weight * (target - predictions)
+        probability = _probability(predictions)
+        curvature = np.maximum(probability * (1 - probability), LEAST_CURVATURE)
+        return weight * curvature, weight * (target - probability)
+
+    def _newton(self, j: int, team: Team) -> None:
+        """One step towards the team's best coefficients, with the inverse as it is."""
+        _, score = self._derivatives(j, team.coefficients @ team.values)
+        penalty = np.full(team.coefficients.size, self._penalty(j))
+        penalty[0] = 0.0
+        gradient = team.values @ score - penalty * team.coefficients
+        team.coefficients[:] += np.clip(team.inverse @ gradient, -LARGEST_STEP, LARGEST_STEP)
+
+    def _penalty(self, j: int) -> float:
+        """Ridge penalty in the units of the Gram matrix; the logistic loss has at most a quarter of the curvature."""
+        return self.rules.ridge * float(self.weights[j].sum()) * (0.25 if self.is_logistic else 1.0)
+
+    def _errors(self, predictions: Matrix) -> Matrix:
+        """Mean loss of every team on its sample."""
+        targets = self.targets[self.target_of]
+        if self.is_logistic:
+            log_odds = np.clip(predictions, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+            loss = np.logaddexp(0.0, log_odds) - targets * log_odds
+        else:
+            loss = (targets - predictions) ** 2
+        return (self.weights * loss).sum(axis=1) / self.weights.sum(axis=1)
+
+    # Tables and saving
+
+    def _fill_tables(self, state: TeamState) -> _Tables:
+        tables = self._tables
+        if tables.of is state:
+            return tables
+        is_term = state.roots >= 0
+        roots, position = np.unique(state.roots[is_term], return_inverse=True)
+        shape = self.n_teams, self.n_slots, self.engine.data.n_rows
+        tables.values = np.zeros(shape)  # float64 throughout: sums of products in float32 lose the penalty
+        tables.values[:, 0] = 1.0
+        if roots.size:
+            terms = self.terms(state, roots)
+            tables.values[is_term] = terms.values[position.ravel()]
+        with one_matrix_thread:
+            tables.predictions = np.stack([c @ v for c, v in zip(state.coefficients, tables.values, strict=True)])
+        tables.of = state
+        return tables
+
+    def terms(self, state: TeamState, roots: Ids) -> Terms:
+        """Distinct programs of a state as terms."""
+        return make_terms(roots, self.engine.outputs(state.forest, roots), self.row_weight)
+
+    def to_arrays(self, state: TeamState) -> dict[str, NDArray[Any]]:
+        """A state as plain arrays, for a checkpoint."""
+        arrays: dict[str, NDArray[Any]] = {f"forest.{name}": a for name, a in state.forest.to_arrays().items()}
+        arrays |= {name: getattr(state, name) for name in _ARRAYS}
+        return {**arrays, "counters": np.array([state.generation, state.n_evaluations])}
+
+    def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> TeamState:
+        """The state that `to_arrays` saved; its forest becomes that of the source."""
+        own = self.vary.forest
+        columns = {name: arrays[f"forest.{name}"] for name in ("code", "left", "right", "value")}
+        forest = Forest.from_arrays(columns, own.n_features, own.primitives)
+        self.vary.forest = forest
+        generation, n_evaluations = map(int, arrays["counters"])
+        return TeamState(generation, n_evaluations, forest, len(forest), *(arrays[name] for name in _ARRAYS))
+
+
+_ARRAYS = ("roots", "coefficients", "is_taken", "inverse", "errors")
+
+
+def _probability(log_odds: Matrix) -> Matrix:
+    return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
+
+
+def _smallest(keys: Matrix, n: int) -> NDArray[np.intp]:
+    """Positions of the n smallest keys of each row, in ascending order of position."""
+    if n >= keys.shape[1]:
+        return np.broadcast_to(np.arange(keys.shape[1]), keys.shape)
+    return np.sort(np.argpartition(keys, n - 1, axis=1)[:, :n], axis=1)

@@ -1,0 +1,40 @@
+"""How strongly each feature acts in a model of teams.
+
+A feature's values are shuffled, and the model's predictions compared with the old ones: 1 minus the squared
+correlation, normalised to sum to one over the features. It describes the model, not the world; no target is involved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.models.teams import Stack
+from symgrove.rng import stream
+
+N_ROWS = 64
+
+
+def team_importances(stack: Stack, X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """Importance of every feature, (n_features,), summing to one, or all zero if no feature acts."""
+    rng = stream(seed, "importance")
+    n_features = X.shape[1]
+    rows = rng.choice(len(X), size=min(len(X), N_ROWS), replace=False)
+    order = rng.permutation(rows.size)
+    changed = np.repeat(X[rows][None], n_features + 1, axis=0)
+    for k in range(n_features):
+        changed[k, :, k] = changed[k, order, k]
+    predictions = stack.predict(changed.reshape(-1, n_features)).reshape(-1, n_features + 1, rows.size)
+    strength = np.zeros(n_features)
+    for own in predictions:
+        strength += [_lost(own[-1], after) for after in own[:-1]]
+    return strength / strength.sum() if strength.sum() > 0 else strength
+
+
+def _lost(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """1 - squared correlation, 0 where the predictions are constant."""
+    b, a = before - before.mean(), after - after.mean()
+    size = (b @ b) * (a @ a)
+    if not size > 0 or np.array_equal(before, after):
+        return 0.0
+    return float(np.clip(1.0 - (a @ b) ** 2 / size, 0.0, 1.0))

@@ -1,0 +1,183 @@
+"""Teams as people read them: each as a sum, or all of them as one sum over shared terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.forest import Forest
+from symgrove.forest.simplify import simplify
+from symgrove.forest.text import to_text
+from symgrove.models.teams import Stack, Teams
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TeamMember:
+    """One team of an ensemble.
+
+    Attributes
+    ----------
+    formula : str
+        The team's sum in the user's units and column names, simplified; log odds if it is a classifier's. Clips are
+        not part of it: on rows outside what training rows showed, predictions stay within that.
+    program : str
+        The sum as it was evolved: on standardised features.
+    intercept : float
+    n_terms : int
+    size : int
+        Nodes of all terms.
+    weight : float
+        Share in the mean of the teams.
+    samples : tuple of int
+        The bootstrap sample that it is fitted on.
+    in_bag_error : float
+        Mean loss on that sample, at the end of the evolution: squares, or minus the logarithm of the probability.
+    level : str
+        Which of the stacked ensembles it belongs to.
+    target : Any
+        With more than two classes: the class that the team tells from the others, else None.
+    """
+
+    intercept: float
+    n_terms: int
+    size: int
+    weight: float
+    samples: tuple[int, ...]
+    in_bag_error: float
+    level: str
+    target: Any
+    _teams: Teams = field(repr=False, compare=False)
+    _names: Sequence[str] | None = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.formula
+
+    @property
+    def formula(self) -> str:
+        """The team's sum in the user's units; made when asked for, because simplifying takes a while."""
+        coefficients = self._teams.coefficients[self.samples[0]]
+        return sum_as_text(self._teams, coefficients, self.intercept, self._names)
+
+    @property
+    def program(self) -> str:
+        """The sum as it was evolved."""
+        coefficients = self._teams.coefficients[self.samples[0]]
+        return sum_as_text(self._teams, coefficients, self.intercept, self._names, is_in_user_units=False)
+
+
+class SharedTerm(NamedTuple):
+    """A term of the sum that an ensemble of teams collapses to.
+
+    Attributes
+    ----------
+    formula : str
+        In the user's units and column names; without the coefficient.
+    coefficient : float
+        Mean over all teams, those without the term included.
+    spread : float
+        Standard deviation of the coefficient over the teams.
+    share : float
+        Of the teams that have the term.
+    """
+
+    formula: str
+    coefficient: float
+    spread: float
+    share: float
+
+
+def list_teams(
+    stack: Stack, names: Sequence[str] | None, targets: Sequence[Any] | None, labels: list[str]
+) -> list[TeamMember]:
+    """All teams of all levels; for each target, weights sum to the weights of the levels."""
+    members = []
+    for weight, teams, label in zip(stack.weights, stack.levels, labels, strict=True):
+        n_targets = int(teams.target_of.max()) + 1
+        for j, row in enumerate(teams.coefficients):
+            has = row != 0
+            members.append(
+                TeamMember(
+                    intercept=float(teams.intercept[j]),
+                    n_terms=int(has.sum()),
+                    size=int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0,
+                    weight=float(weight * n_targets / teams.n_teams),
+                    samples=(j,),
+                    in_bag_error=float(teams.errors[j]),
+                    level=label,
+                    target=None if targets is None else targets[teams.target_of[j]],
+                    _teams=teams,
+                    _names=names,
+                )
+            )
+    return members
+
+
+def sum_as_text(
+    teams: Teams,
+    coefficients: Matrix,
+    intercept: float,
+    names: Sequence[str] | None,
+    *,
+    is_in_user_units: bool = True,
+) -> str:
+    """A weighted sum of terms as one formula, simplified."""
+    forest = Forest(teams.forest.n_features, teams.forest.primitives)
+    total = _sum(forest, teams, coefficients, intercept, is_in_user_units=is_in_user_units)
+    return to_text(forest, simplify(forest, total), names)
+
+
+def _sum(forest: Forest, teams: Teams, coefficients: Matrix, intercept: float, *, is_in_user_units: bool = True) -> int:
+    """Root of a weighted sum of terms, the heaviest first."""
+    chosen = np.flatnonzero(coefficients)
+    chosen = chosen[np.argsort(-np.abs(coefficients[chosen]), kind="stable")]
+    roots = forest.copy_from(teams.forest, teams.programs[chosen]).tolist()
+    total = forest.constant(float(intercept - (coefficients * teams.centre / teams.spread).sum()))
+    for root, i in zip(roots, chosen, strict=True):
+        term = teams.standardization.in_user_units(forest, root) if is_in_user_units else root
+        factor = forest.constant(float(coefficients[i] / teams.spread[i]))
+        total = forest.apply("add", total, forest.apply("mul", factor, term))
+    return total
+
+
+def stack_as_text(stack: Stack, names: Sequence[str] | None) -> str:
+    """The whole model as one sum, or a clear error if it is none."""
+    is_mean = all(t.n_teams < 4 or t.aggregation == "mean" for t in stack.levels)
+    is_linear = all(t.n_teams == 1 or not t.is_logistic for t in stack.levels)
+    if not stack.levels:
+        return f"{stack.base[0]:.6g}"
+    if not (is_mean and is_linear) or (stack.levels[0].is_logistic and len(stack.levels) > 1):
+        raise ValueError(
+            "this model is not one sum: its teams are combined by the interquartile mean, or are probabilities. Fit "
+            "with n_estimators=1, bootstrap=False and strength='fixed' or, for regression, with aggregation='mean'."
+        )
+    parts = [
+        (w, t, t.coefficients.mean(axis=0), t.intercept.mean())
+        for w, t in zip(stack.weights, stack.levels, strict=True)
+    ]
+    forest = Forest(stack.levels[0].forest.n_features, stack.levels[0].forest.primitives)
+    total = forest.constant(float((1 - stack.weights.sum()) * stack.base[0]))
+    for weight, teams, coefficients, intercept in parts:
+        total = forest.apply("add", total, _sum(forest, teams, weight * coefficients, float(weight * intercept)))
+    return to_text(forest, simplify(forest, total), names)
+
+
+def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) -> list[SharedTerm]:
+    """Terms of the sum over all teams of the strongest level, those with the largest mean coefficient first."""
+    teams = stack.levels[int(np.argmax(stack.weights))]
+    mean = teams.coefficients.mean(axis=0)
+    order = np.argsort(-np.abs(mean), kind="stable")[:n_most]
+    found = []
+    for i in order:
+        forest = Forest(teams.forest.n_features, teams.forest.primitives)
+        root = int(forest.copy_from(teams.forest, teams.programs[i : i + 1])[0])
+        shown = simplify(forest, teams.standardization.in_user_units(forest, root))
+        column = teams.coefficients[:, i] / teams.spread[i]
+        share = float((column != 0).mean())
+        found.append(SharedTerm(to_text(forest, shown, names), float(column.mean()), float(column.std()), share))
+    return found

@@ -1,0 +1,165 @@
+"""Teams: sums of terms, one for each bootstrap sample, over one list of shared terms.
+
+    term     = a program's output, centred and scaled as on the training rows
+    team     = intercept + coefficients · terms
+    ensemble = the interquartile mean, or the mean, of the teams
+
+Against extrapolation, three things are kept within what training rows showed: features, terms, and teams' predictions
+(`clip`). Without the clips and with the mean, the ensemble is one sum over the shared terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.dataset import make_dataset
+from symgrove.engines.cpu import CpuEngine
+from symgrove.forest.forest import Forest
+from symgrove.models.standardization import Standardization
+
+Matrix = NDArray[np.float64]
+VALUES_AT_A_TIME = 1 << 25
+LARGEST_LOG_ODDS = 15.0
+
+
+class Range(NamedTuple):
+    """Lowest and highest, of numbers or of arrays."""
+
+    low: Any
+    high: Any
+
+    def clip(self, values: Matrix) -> Matrix:
+        """Values within the range."""
+        return np.clip(values, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Teams:
+    """One ensemble of teams.
+
+    Attributes
+    ----------
+    forest : Forest
+        Holds the programs of the terms and nothing else.
+    programs : (n_terms,)
+    centre, spread : (n_terms,)
+        Of the programs' outputs on the training rows.
+    coefficients : (n_teams, n_terms)
+        Zero where a team does not have a term.
+    intercept : (n_teams,)
+    target_of : (n_teams,)
+        With several targets, the one that a team predicts.
+    standardization : Standardization
+        Of the features.
+    features, terms, predictions : Range or None
+        What training rows showed of standardised features, of terms, and of the target; None: no clips.
+    aggregation : "interquartile" or "mean"
+    is_logistic : bool
+        Whether teams' sums are log odds.
+    errors : (n_teams,)
+        Mean loss of each team on its sample: squares, or minus the logarithm of the probability of the label.
+    dtype : numpy.dtype
+        What programs are evaluated in.
+    """
+
+    forest: Forest
+    programs: NDArray[np.int64]
+    centre: Matrix
+    spread: Matrix
+    coefficients: Matrix
+    intercept: Matrix
+    target_of: NDArray[np.intp]
+    standardization: Standardization
+    features: Range | None
+    terms: Range | None
+    predictions: Range | None
+    aggregation: str
+    is_logistic: bool
+    errors: Matrix
+    dtype: np.dtype[Any]
+
+    @property
+    def n_teams(self) -> int:
+        """Teams of all targets."""
+        return len(self.coefficients)
+
+    def term_values(self, X: NDArray[Any], n_threads: int = 1) -> Iterator[tuple[slice, Matrix]]:
+        """Row ranges of X with the values of all terms on them, (n_terms, n_rows of the range)."""
+        n_at_once = max(1, VALUES_AT_A_TIME // max(self.programs.size, 1))
+        for start in range(0, len(X), n_at_once):
+            rows = slice(start, min(start + n_at_once, len(X)))
+            with np.errstate(over="ignore"):
+                Z = self.standardization.apply(X[rows])
+            if self.features is not None:
+                Z = self.features.clip(Z)
+            data = make_dataset(Z.astype(self.dtype), np.zeros(len(Z)), self.dtype)
+            with CpuEngine(data, self.forest.primitives, n_threads) as engine:
+                outputs = engine.outputs(self.forest, self.programs).astype(np.float64)
+            with np.errstate(all="ignore"):
+                values = (outputs - self.centre[:, None]) / self.spread[:, None]
+            values = np.nan_to_num(values, nan=0.0)  # no opinion
+            if self.terms is not None:
+                values = np.clip(values, self.terms.low[:, None], self.terms.high[:, None])
+            yield rows, values
+
+    def team_predictions(self, values: Matrix) -> Matrix:
+        """Predictions of the teams, (n_teams, n_rows), from values of the terms: probabilities if logistic."""
+        with np.errstate(all="ignore"):
+            sums = self.coefficients @ values + self.intercept[:, None]
+        if self.is_logistic:
+            return 1.0 / (1.0 + np.exp(-np.clip(sums, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
+        return sums if self.predictions is None else self.predictions.clip(sums)
+
+    def combine(self, members: Matrix) -> Matrix:
+        """What the teams of each target say together, (n_targets, n_rows)."""
+        return np.stack([self._combine(members[self.target_of == k]) for k in range(int(self.target_of.max()) + 1)])
+
+    def _combine(self, members: Matrix) -> Matrix:
+        n_outer = len(members) // 4 if self.aggregation == "interquartile" else 0
+        if n_outer:
+            members = np.sort(members, axis=0)[n_outer : len(members) - n_outer]
+        return members.mean(axis=0)
+
+    def predict(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
+        """Predictions of every target, (n_targets, n_rows)."""
+        prediction = np.empty((int(self.target_of.max()) + 1, len(X)))
+        for rows, values in self.term_values(X, n_threads):
+            prediction[:, rows] = self.combine(self.team_predictions(values))
+        return prediction
+
+    def spread_of_teams(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
+        """Standard deviation of the teams' predictions of the first target on every row."""
+        spread = np.empty(len(X))
+        for rows, values in self.term_values(X, n_threads):
+            spread[rows] = self.team_predictions(values)[self.target_of == 0].std(axis=0)
+        return spread
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Ensembles of different strength: the base (mean of the target, shares of the classes) plus what each adds to it.
+
+    prediction = base + sum of weight * (ensemble's prediction - base). Weights are not negative and sum to at most one;
+    near zero, nothing was found.
+    """
+
+    levels: tuple[Teams, ...]
+    weights: Matrix
+    base: Matrix
+
+    def predict(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
+        """Predictions of every target, (n_targets, n_rows)."""
+        prediction = np.repeat(self.base[:, None], len(X), axis=1)
+        for weight, level in zip(self.weights, self.levels, strict=True):
+            prediction += weight * (level.predict(X, n_threads) - self.base[:, None])
+        return prediction
+
+    def spread_of_teams(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
+        """Weighted standard deviations of the levels' teams on every row."""
+        spreads = [level.spread_of_teams(X, n_threads) for level in self.levels]
+        return np.einsum("l,ln->n", self.weights, np.stack(spreads)) if spreads else np.zeros(len(X))

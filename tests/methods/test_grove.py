@@ -1,0 +1,305 @@
+"""Grove: teams, strength, formulas, classes. What it shares with all methods is in tests/contracts."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.metrics import log_loss, r2_score
+
+import symgrove as sg
+from symgrove.methods._held_out import Training
+from symgrove.methods._strength import mixture_weights, stack_weights, weigh
+from tests.naive import teams as naive
+
+SMALL = {"population_size": 80, "generations": 12, "n_estimators": 6, "max_terms": 8, "random_state": 3}
+ONE = {**SMALL, "n_estimators": 1, "bootstrap": False, "strength": "fixed", "max_size": 9}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_friedman1(150, random_state=0)
+
+
+def values_of(model, formulas, X, names=None):
+    """Formulas evaluated as they are written."""
+    primitives = sg.PrimitiveSet(model.functions)
+    forest = sg.Forest(X.shape[1], primitives)
+    engine = sg.CpuEngine(sg.make_dataset(X, np.zeros(len(X))), primitives)
+    return np.array([engine.outputs(forest, [sg.parse(forest, f, names)])[0] for f in formulas])
+
+
+# Teams
+
+
+def test_each_team_is_the_ridge_regression_on_its_terms(data):
+    X, y = data
+    model = sg.GroveRegressor(**SMALL, strength="fixed", clip=False).fit(X, y)
+    teams = model._ensembles[0].levels[0]
+    ((_, values),) = teams.term_values(X)
+    counts = sg.bootstrap_counts(150, 6, 3)
+    for j in range(6):
+        columns = list(values[teams.coefficients[j] != 0])
+        coefficients, _ = naive.fit(columns, y, counts[j].astype(float), 1e-3 * 150)
+        np.testing.assert_allclose(teams.intercept[j], coefficients[0], rtol=1e-6)
+        np.testing.assert_allclose(teams.coefficients[j][teams.coefficients[j] != 0], coefficients[1:], rtol=1e-5)
+
+
+def test_the_objective_of_a_team_never_rises_if_one_joins_at_a_time(data):
+    X, y = data
+    objectives = []
+
+    def note(progress):
+        (state,) = progress.state
+        objectives.append(state.errors + 1e-3 * (state.coefficients[:, 1:] ** 2).sum(axis=1))
+
+    sg.GroveRegressor(**{**SMALL, "generations": 40}, n_joining=1, strength="fixed", callbacks=note).fit(X, y)
+    assert (np.diff(objectives, axis=0) < 1e-12).all()
+    assert (objectives[-1] < 0.5 * objectives[0]).all()
+
+
+def test_teams_stay_small(data):
+    model = sg.GroveRegressor(**{**SMALL, "max_terms": 5, "max_size": 7}, strength="fixed").fit(*data)
+    assert all(1 <= m.n_terms <= 5 for m in model.ensemble_)
+    teams = model._ensembles[0].levels[0]
+    assert teams.forest.size(teams.programs).max() <= 7
+    few = sg.GroveRegressor(**{**SMALL, "max_terms": 50}, strength="fixed").fit(data[0][:30], data[1][:30])
+    assert max(m.n_terms for m in few.ensemble_) <= 6  # a fifth of the rows
+
+
+def test_a_small_window_sees_fewer_candidates(data):
+    wide, narrow = (sg.GroveRegressor(**SMALL, strength="fixed", window=w).fit(*data) for w in (1.0, 2))
+    assert narrow.history_["errors"][-1].mean() > wide.history_["errors"][-1].mean()
+
+
+# Formulas
+
+
+def test_members_formulas_equal_their_predictions(data):
+    X, y = data[0] * 7 + 3, data[1]
+    names = [f"col {k}" for k in range(X.shape[1])]
+    model = sg.GroveRegressor(**SMALL, strength="fixed", clip=False).fit(pd.DataFrame(X, columns=names), y)
+    members = values_of(model, [m.formula for m in model.ensemble_], X, names)
+    ordered = np.sort(members, axis=0)[1:5]  # the interquartile mean of six
+    np.testing.assert_allclose(ordered.mean(axis=0), model.predict(pd.DataFrame(X, columns=names)), rtol=1e-6)
+    assert sum(m.weight for m in model.ensemble_) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_one_team_is_one_formula(data, clip):
+    X, y = data
+    model = sg.GroveRegressor(**ONE, clip=clip).fit(X, y)
+    prediction = values_of(model, [model.formula()], X)[0]
+    expected = np.clip(prediction, y.min(), y.max()) if clip else prediction
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6)
+
+
+def test_a_mean_of_teams_is_one_sum_over_shared_terms(data):
+    X, y = data
+    model = sg.GroveRegressor(**{**SMALL, "n_estimators": 8}, aggregation="mean", clip=False).fit(X, y)
+    np.testing.assert_allclose(values_of(model, [model.formula()], X)[0], model.predict(X), rtol=1e-6)
+
+
+def test_shared_terms_show_how_sure_the_teams_are(data):
+    model = sg.GroveRegressor(**SMALL, strength="fixed", aggregation="mean").fit(*data)
+    terms = model.shared_terms(5)
+    assert len(terms) == 5
+    teams = model._ensembles[0].levels[0]
+    scaled = teams.coefficients / teams.spread
+    known = [round(c, 10) for c in scaled.mean(axis=0)]
+    for term in terms:
+        i = known.index(round(term.coefficient, 10))
+        assert term.spread == pytest.approx(scaled[:, i].std())
+        assert term.share == pytest.approx((scaled[:, i] != 0).mean())
+        np.testing.assert_allclose(
+            (values_of(model, [term.formula], data[0])[0] - teams.centre[i]) / teams.spread[i],
+            next(teams.term_values(data[0]))[1][i],
+            atol=1e-6,
+        )
+
+
+def test_what_is_no_sum_says_so(data):
+    with pytest.raises(ValueError, match="not one sum"):
+        sg.GroveRegressor(**SMALL, strength="fixed").fit(*data).formula()
+
+
+def test_predictions_stay_within_what_was_seen(data):
+    X, y = data
+    model = sg.GroveRegressor(**SMALL, strength="fixed").fit(X, y)
+    far = model.predict(X * 1e6)
+    assert y.min() <= far.min()
+    assert far.max() <= y.max()
+    np.testing.assert_array_equal(far, model.predict(np.clip(X * 1e6, X.min(axis=0), X.max(axis=0))))
+
+
+# Strength
+
+
+def test_pure_noise_is_recognised():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 5)), rng.normal(size=80)
+    model = sg.GroveRegressor(**SMALL).fit(X, y)
+    assert model.found_ < 0.4
+    assert model.found_ == pytest.approx(sum(model.strength_.values()))
+    X_new = rng.normal(size=(500, 5))
+    y_new = rng.normal(size=500)
+    assert r2_score(y_new, model.predict(X_new)) > -0.1
+    assert r2_score(y_new, sg.GroveRegressor(**SMALL, strength="fixed").fit(X, y).predict(X_new)) < -0.1
+
+
+def test_the_stack_is_the_weighted_sum_of_its_levels(data):
+    X, y = make_friedman1(120, noise=3, random_state=1)
+    model = sg.GroveRegressor(**SMALL).fit(X, y)
+    stack = model._ensembles[0]
+    weights = [w for w in model.strength_.values() if w > 0]
+    expected = y.mean() + sum(
+        w * (level.predict(X)[0] - y.mean()) for w, level in zip(weights, stack.levels, strict=True)
+    )
+    np.testing.assert_allclose(model.predict(X), expected)
+    assert len(stack.levels) >= 2
+    assert {m.level for m in model.ensemble_} == {name for name, w in model.strength_.items() if w > 0}
+    assert 0 < model.validation_score_ < 1
+
+
+def test_strength_is_resumed_and_warm_started_to_the_same_model(data, tmp_path):
+    whole = sg.GroveRegressor(**SMALL).fit(*data)
+    file = tmp_path / "run.npz"
+    stopping = sg.GroveRegressor(**SMALL, checkpoint=file, callbacks=lambda p: p.values["generation"] >= 4)
+    stopping.fit(*data)
+    resumed = sg.GroveRegressor(**SMALL, checkpoint=file).fit(*data)
+    warm = sg.GroveRegressor(**{**SMALL, "generations": 3}, warm_start=True).fit(*data)
+    warm.set_params(generations=12).fit(*data)
+    for model in (resumed, warm):
+        assert model.strength_ == whole.strength_
+        np.testing.assert_array_equal(model.predict(data[0]), whole.predict(data[0]))
+
+
+def test_the_same_bits_for_any_number_of_threads(data):
+    models = [sg.GroveRegressor(**SMALL, n_jobs=n).fit(*data) for n in (1, 3)]
+    assert models[0].strength_ == models[1].strength_
+    np.testing.assert_array_equal(*(model.predict(data[0]) for model in models))
+
+
+@pytest.mark.parametrize(
+    ("raise_it", "reason"), [(lambda: os.kill(os.getpid(), signal.SIGINT), "interrupted"), (None, "max_time")]
+)
+def test_stopped_while_choosing_the_main_evolution_is_the_model(data, monkeypatch, raise_it, reason):
+    def spoil(ground, paths, training, seed, check):
+        if raise_it is not None:
+            raise_it()
+        while True:
+            check()
+
+    monkeypatch.setattr("symgrove.methods.grove.choose_strength", spoil)
+    model = sg.GroveRegressor(**SMALL, max_time=1.0 if raise_it is None else None).fit(*data)
+    assert model.stop_reason_ == reason
+    assert model.strength_ == {"main 12": 1.0}
+    assert np.isfinite(model.predict(data[0])).all()
+
+
+@pytest.mark.parametrize(("n_held_out", "noise", "is_kept"), [(100, 0.1, True), (100, 2.0, False), (500, 0.1, False)])
+def test_larger_data_keep_the_strongest_unless_the_stack_is_clearly_better(n_held_out, noise, is_kept):
+    """The strongest level is almost as good as the stack, or much worse; with all rows held out, no guard."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=500)
+    honest = np.full((2, 1, 500), np.nan)
+    honest[0, 0, :n_held_out] = (y + noise * rng.normal(size=500))[:n_held_out]
+    honest[1, 0, :n_held_out] = (y + 0.3 * rng.normal(size=500))[:n_held_out]
+    training = Training(np.zeros((500, 1)), y[None], None, np.arange(500))
+    chosen = weigh((), honest, training, is_logistic=False, strongest=0)
+    assert (chosen.weights.tolist() == [1.0, 0.0]) == is_kept
+
+
+def test_noise_is_recognised_in_larger_data_too():
+    X, y = np.random.default_rng(0).normal(size=(600, 5)), np.random.default_rng(1).normal(size=600)
+    assert sg.GroveRegressor(**SMALL).fit(X, y).found_ < 0.4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_stack_weights_are_the_constrained_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    y, weight = rng.normal(size=50) + 2, rng.random(50)
+    levels = np.stack([2 + s * (y - 2) + rng.normal(size=50) for s in (0.2, 0.5, 0.9)])
+    found = stack_weights(levels, y, 2.0, weight)
+
+    def loss(a):
+        return float(weight @ (y - 2 - a @ (levels - 2)) ** 2)
+
+    constraints = [{"type": "ineq", "fun": lambda a: 1 - a.sum()}]
+    best = minimize(loss, np.full(3, 0.3), bounds=[(0, 1)] * 3, constraints=constraints)
+    assert (found >= 0).all()
+    assert found.sum() <= 1 + 1e-6
+    assert loss(found) <= best.fun * (1 + 1e-5)
+
+
+def test_mixture_weights_have_the_highest_likelihood():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=200).astype(float)
+    levels = np.stack([np.clip(0.5 + s * (y - 0.5) + 0.3 * rng.normal(size=200), 0.02, 0.98) for s in (0.1, 0.6)])
+    found = mixture_weights(levels[:, None], y[None], np.array([y.mean()]), np.ones(200))
+
+    def loss(a):
+        return log_loss(y, y.mean() + a @ (levels - y.mean()))
+
+    grid = [np.array([a, b]) for a in np.linspace(0, 1, 21) for b in np.linspace(0, 1 - a, 21)]
+    assert loss(found) <= min(map(loss, grid)) + 1e-3
+
+
+# Classification
+
+
+def test_probabilities_are_those_of_averaged_logistic_regressions(data):
+    X, y = data[0], (data[1] > np.median(data[1])).astype(int)
+    model = sg.GroveClassifier(**SMALL, strength="fixed", clip=False).fit(X, y)
+    log_odds = values_of(model, [m.formula for m in model.ensemble_], X)
+    expected = (1 / (1 + np.exp(-np.clip(log_odds, -15, 15)))).mean(axis=0)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(X), (expected > 0.5).astype(int))
+
+
+def test_a_team_comes_close_to_its_best_coefficients(data):
+    """Newton steps of many generations end near the penalised maximum of the likelihood."""
+    X, y = data[0], (data[1] > np.median(data[1])).astype(float)
+    settings = {**SMALL, "n_estimators": 1, "bootstrap": False, "generations": 60, "max_terms": 3}
+    model = sg.GroveClassifier(**settings, strength="fixed", clip=False).fit(X, y)
+    teams = model._ensembles[0].levels[0]
+    ((_, values),) = teams.term_values(X)
+    penalty = 0.1 * 150 / 4
+
+    def loss(c):
+        log_odds = c[0] + c[1:] @ values
+        return np.logaddexp(0, log_odds).sum() - y @ log_odds + penalty / 2 * c[1:] @ c[1:]
+
+    own = np.append(teams.intercept, teams.coefficients)
+    assert loss(own) < minimize(loss, np.zeros(own.size)).fun * 1.01
+
+
+def test_more_than_two_classes_share_a_population():
+    X, y = load_iris(return_X_y=True)
+    model = sg.GroveClassifier(**SMALL).fit(X, y)
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert model.score(X, y) > 0.95
+    assert model.validation_score_ > 0.9
+    assert {m.target for m in model.ensemble_} == {0, 1, 2}
+
+
+def test_class_weights_are_sample_weights(data):
+    X, y = data[0], (data[1] > np.quantile(data[1], 0.8)).astype(int)
+    weighted = sg.GroveClassifier(**SMALL, strength="fixed", class_weight={0: 1.0, 1: 5.0}).fit(X, y)
+    as_samples = sg.GroveClassifier(**SMALL, strength="fixed").fit(X, y, sample_weight=np.where(y == 1, 5.0, 1.0))
+    np.testing.assert_array_equal(weighted.predict_proba(X), as_samples.predict_proba(X))
+    balanced = sg.GroveClassifier(**SMALL, strength="fixed", class_weight="balanced").fit(X, y)
+    plain = sg.GroveClassifier(**SMALL, strength="fixed").fit(X, y)
+    assert balanced.predict(X).sum() > plain.predict(X).sum()
+
+
+def test_too_many_rows_for_the_memory_are_drawn_from():
+    X, y = make_friedman1(5000, random_state=0)
+    settings = {**SMALL, "strength": "fixed", "memory_budget": 12 << 20}
+    with pytest.warns(UserWarning, match=r"Grove evolves on \d+ of the 5000 rows"):
+        model = sg.GroveRegressor(**settings).fit(X, y)
+    assert model.score(X, y) > 0.5
