@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from symgrove import TwoSEGPClassifier, TwoSEGPRegressor
+from symgrove import GroveClassifier, GroveRegressor, TwoSEGPClassifier, TwoSEGPRegressor
 
 FOLDER = Path("build")
 
@@ -51,6 +51,7 @@ def main() -> None:
         "Friedman 1 (R²)",
         {
             "symgrove 2SEGP": TwoSEGPRegressor(random_state=0, verbose=1),
+            "symgrove Grove": GroveRegressor(random_state=0, verbose=1),
             "linear regression": LinearRegression(),
             "random forest": RandomForestRegressor(random_state=0),
         },
@@ -63,6 +64,7 @@ def main() -> None:
         "Breast cancer (accuracy)",
         {
             "symgrove 2SEGP": TwoSEGPClassifier(random_state=0, max_size=30, verbose=1),
+            "symgrove Grove": GroveClassifier(random_state=0, verbose=1),
             "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
             "random forest": RandomForestClassifier(random_state=0),
         },

@@ -15,7 +15,14 @@ from symgrove.methods._held_out import Training
 from symgrove.methods._strength import mixture_weights, stack_weights, weigh
 from tests.naive import teams as naive
 
-SMALL = {"population_size": 80, "generations": 12, "n_estimators": 6, "max_terms": 8, "random_state": 3}
+SMALL = {
+    "population_size": 80,
+    "generations": 12,
+    "n_estimators": 6,
+    "max_terms": 8,
+    "random_state": 3,
+    "dtype": "float64",
+}
 ONE = {**SMALL, "n_estimators": 1, "bootstrap": False, "strength": "fixed", "max_size": 9}
 
 
@@ -187,7 +194,7 @@ def test_the_same_bits_for_any_number_of_threads(data):
     ("raise_it", "reason"), [(lambda: os.kill(os.getpid(), signal.SIGINT), "interrupted"), (None, "max_time")]
 )
 def test_stopped_while_choosing_the_main_evolution_is_the_model(data, monkeypatch, raise_it, reason):
-    def spoil(ground, paths, training, seed, check):
+    def spoil(ground, paths, training, seed, check, tell):
         if raise_it is not None:
             raise_it()
         while True:
@@ -198,6 +205,12 @@ def test_stopped_while_choosing_the_main_evolution_is_the_model(data, monkeypatc
     assert model.stop_reason_ == reason
     assert model.strength_ == {"main 12": 1.0}
     assert np.isfinite(model.predict(data[0])).all()
+
+
+def test_choosing_shows_progress(data, capsys):
+    sg.GroveRegressor(**SMALL, verbose=1).fit(*data)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "GroveRegressor: choosing the strength, fold 5 of 5"
 
 
 @pytest.mark.parametrize(("n_held_out", "noise", "is_kept"), [(100, 0.1, True), (100, 2.0, False), (500, 0.1, False)])
@@ -303,3 +316,24 @@ def test_too_many_rows_for_the_memory_are_drawn_from():
     with pytest.warns(UserWarning, match=r"Grove evolves on \d+ of the 5000 rows"):
         model = sg.GroveRegressor(**settings).fit(X, y)
     assert model.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("kind", [sg.GroveRegressor, sg.GroveClassifier])
+def test_the_path_leads_from_the_whole_formula_to_one_term(data, kind):
+    X, y = data[0], data[1] if kind is sg.GroveRegressor else (data[1] > np.median(data[1])).astype(int)
+    model = kind(**{**ONE, "clip": False}).fit(X, y)
+    path = model.size_path_
+    assert [point.n_terms for point in path] == list(range(model.ensemble_[0].n_terms, 0, -1))
+    assert (np.diff([point.error for point in path]) > 0).all()
+    whole = model.predict(X) if kind is sg.GroveRegressor else model.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(path[0].predict(X), whole)
+    shown = values_of(model, [path[3].formula], X)[0]
+    expected = shown if kind is sg.GroveRegressor else 1 / (1 + np.exp(-shown))
+    np.testing.assert_allclose(path[3].predict(X), expected, rtol=1e-6)
+    if kind is sg.GroveRegressor:
+        teams = path[3]._stack.levels[0]
+        ((_, values),) = teams.term_values(X)
+        columns = list(values[teams.coefficients[0] != 0])
+        coefficients, _ = naive.fit(columns, y, np.ones(150), 1e-3 * 150)
+        np.testing.assert_allclose(teams.coefficients[0][teams.coefficients[0] != 0], coefficients[1:], rtol=1e-6)
+    assert sg.GroveRegressor(**SMALL, strength="fixed").fit(*data).size_path_ == []

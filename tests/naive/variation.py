@@ -108,3 +108,104 @@ def swap_or_mutate(rng, mothers, fathers, p_crossover, max_height, functions, n_
             made = [replace_at(mother, start, branch)]
         children += [child for child in made if max(positions_by_depth(child)) <= max_height]
     return children
+
+
+class Mixture:
+    """Children by one of six operators, drawing the same random numbers as the kernels.
+
+    `rates` are cumulative: crossover, mutation, perturbation, join, new, hoist. `functions` are (name, arity), `values`
+    those of each feature.
+    """
+
+    def __init__(self, rng, rates, functions, n_features, values, height, max_size):
+        self.rng, self.rates, self.functions, self.n_features = rng, rates, functions, n_features
+        self.values, self.height, self.max_size = values, height, max_size
+        self.binary = [name for name, arity in functions if arity == 2]
+
+    def children(self, bases, donors):
+        """One for every base; too large ones are drawn again, at last as new programs."""
+        return [self.child(base, donor) for base, donor in zip(bases, donors, strict=True)]
+
+    def child(self, base, donor):
+        for _ in range(4):
+            child = self.make(base, donor)
+            if child is not None and len(child) <= self.max_size:
+                return child
+        return self.new()
+
+    def make(self, base, donor):
+        rng, rates = self.rng, self.rates
+        u = rng.random()
+        if rates[3] <= u < rates[4]:
+            return self.new()
+        if u < rates[0]:
+            start = below(rng, len(donor))
+            return self.splice(base, donor[start : end_of(donor, start)])
+        if u < rates[1]:
+            return self.splice(base, self.branch(below(rng, self.height + 1)))
+        if u < rates[2]:
+            return self.perturb(list(base))
+        if u < rates[3]:
+            return self.join(base, donor if rng.random() < 0.5 else self.branch(below(rng, self.height + 1)))
+        start = below(rng, len(base))
+        return base[start : end_of(base, start)]
+
+    def draw_value(self, feature=None):
+        if self.rng.random() < 0.5:
+            row = self.values[below(self.rng, self.n_features) if feature is None else feature]
+            return float(row[below(self.rng, len(row))]) + 0.0
+        return self.rng.standard_normal() * 1.5 + 0.0
+
+    def put_leaf(self, result, place):
+        """At a place, which may be the end; a constant beside a feature takes the feature's values."""
+        sibling = result[place - 1][0] if place >= 2 and result[place - 2][1] == 2 else ("none",)
+        if self.rng.random() < 0.2:
+            leaf = ("constant", self.draw_value(sibling[1] if sibling[0] == "feature" else None))
+        else:
+            leaf = ("feature", below(self.rng, self.n_features))
+            if sibling[0] == "constant":
+                result[place - 1] = (("constant", self.draw_value(leaf[1])), 0)
+        result[place : place + 1] = [(leaf, 0)]
+
+    def branch(self, limit):
+        result, depths = [], [0]
+        while depths:
+            depth = depths.pop()
+            if depth < limit and (depth == 0 or self.rng.random() < 0.5):
+                name, arity = self.functions[below(self.rng, len(self.functions))]
+                result.append((name, arity))
+                depths += [depth + 1] * arity
+            else:
+                self.put_leaf(result, len(result))
+        return result
+
+    def new(self):
+        return self.branch(min(1 + below(self.rng, self.height), self.height))
+
+    def splice(self, base, branch):
+        return replace_at(base, below(self.rng, len(base)), branch)
+
+    def perturb(self, child):
+        rng = self.rng
+        places = [i for i, (token, _) in enumerate(child) if token[0] == "constant"]
+        if places and rng.random() < 0.5:
+            nudge = 0.01 * (1.0 / 0.01) ** rng.random()
+            for i in places:
+                child[i] = (("constant", child[i][0][1] + nudge * rng.standard_normal()), 0)
+            return child
+        i = below(rng, len(child))
+        if child[i][1] == 0:
+            self.put_leaf(child, i)
+            return child
+        for _ in range(8):
+            name, arity = self.functions[below(rng, len(self.functions))]
+            if arity == child[i][1]:
+                child[i] = (name, arity)
+                break
+        return child
+
+    def join(self, base, other):
+        if not self.binary or 1 + len(base) + len(other) > self.max_size:
+            return None
+        root = [(self.binary[below(self.rng, len(self.binary))], 2)]
+        return root + base + other if self.rng.random() < 0.5 else root + other + base

@@ -66,3 +66,8 @@ class Reporter:
                 left = progress.seconds / n_done * (self.generations - generation)
                 line += f", about {left:.0f} s left"
             print(line, file=sys.stderr, flush=True)
+
+
+def say(name: str, text: str) -> None:
+    """One line of progress."""
+    print(f"{name}: {text}", file=sys.stderr, flush=True)

@@ -86,7 +86,9 @@ def write_results(
     out.mkdir(parents=True, exist_ok=True)
     if study.kind in figures.FIGURES:
         return figures.draw(study, rows, tasks, out, n_runs)
-    if study.kind == "pruning":
+    if study.kind == "comparison":
+        page = tables.page_of_comparison(study, rows, tasks, n_runs)
+    elif study.kind == "pruning":
         page = tables.page_of_pruning(study, rows, tasks, n_runs)
     else:
         page = tables.page_of_table(tables.make_table(study, rows, tasks, n_runs))

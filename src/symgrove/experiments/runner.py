@@ -26,6 +26,7 @@ from sklearn.model_selection import train_test_split
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.records import PROBES, RECORDS
 from symgrove.experiments.study import Run, make_estimator
+from symgrove.methods._estimator import EvolvedEnsemble
 
 Row = dict[str, Any]
 RUNS_FILE = "runs.jsonl"
@@ -156,7 +157,8 @@ def _measure(run: Run, data: DataSet) -> Row:
     X, X_test, y, y_test = parts
     probe = PROBES.get(run.record)
     model = make_estimator(run, **({"callbacks": probe} if probe else {}))
-    model._warm_up()  # compiling is not part of a run's time
+    if isinstance(model, EvolvedEnsemble):
+        model._warm_up()  # compiling is not part of a run's time
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
@@ -164,18 +166,24 @@ def _measure(run: Run, data: DataSet) -> Row:
         train, test = (float(np.sqrt(np.mean((model.predict(a) - b) ** 2))) for a, b in ((X, y), (X_test, y_test)))
     else:
         train, test = float(model.score(X, y)), float(model.score(X_test, y_test))
-    measured: Row = {
-        "train": train,
-        "test": test,
-        "seconds": round(seconds, 3),
-        "n_members": sum(e.n_samples for e in model._ensembles),
-        "n_distinct_members": sum(e.programs.size for e in model._ensembles),
-        "mean_size": round(float(np.mean([m.size for m in model.ensemble_])), 2),
-        "n_evaluations": int(model.history_["n_evaluations"][-1]),
-    }
+    measured: Row = {"train": train, "test": test, "seconds": round(seconds, 3), **_size_of(model)}
     if run.record:
         measured |= RECORDS[run.record](model, X, y, X_test, y_test)
     return measured
+
+
+def _size_of(model: Any) -> Row:
+    """How large a model is, and how many programs were evaluated for it; nothing for other libraries' models."""
+    if not isinstance(model, EvolvedEnsemble):
+        return {}
+    size: Row = {
+        "mean_size": round(float(np.mean([m.size for m in model.ensemble_])), 2) if model.ensemble_ else 0.0,
+        "n_evaluations": int(model.history_["n_evaluations"][-1]),
+    }
+    if hasattr(model, "found_"):
+        return {**size, "n_members": len(model.ensemble_), "found": round(model.found_, 4), "strength": model.strength_}
+    n_members = sum(e.n_samples for e in model._ensembles)
+    return {**size, "n_members": n_members, "n_distinct_members": sum(e.programs.size for e in model._ensembles)}
 
 
 @lru_cache(maxsize=1)

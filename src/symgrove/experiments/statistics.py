@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, wilcoxon
 
 SIGNIFICANT = 0.05
 NOTCH = 1.57  # of the notch rule for two medians
@@ -61,6 +61,14 @@ def compare(runs: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], Compar
         (a, b): Comparison(float(p), bool(test.statistic > len(runs[a]) * len(runs[b]) / 2))
         for (a, b), test, p in zip(pairs, tests, corrected, strict=True)
     }
+
+
+def paired_p_value(a: Sequence[float], b: Sequence[float]) -> float:
+    """Two-sided Wilcoxon signed-rank test of two methods on the same splits; ties count half for each."""
+    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    if not difference.any():
+        return 1.0
+    return float(wilcoxon(difference, zero_method="zsplit").pvalue)
 
 
 def not_worse(runs: Mapping[str, Sequence[float]], *, lower_is_better: bool) -> set[str]:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from symgrove import methods
+from symgrove.experiments.baselines import BASELINES, load_baseline
 from symgrove.experiments.records import RECORDS
 from symgrove.methods import ESTIMATORS
 
 BUILT_IN = files("symgrove.experiments") / "studies"
-# In the order of the paper.
+# In the order of the paper, then ours.
 NAMES = (
     "table1",
     "table2",
@@ -32,12 +33,14 @@ NAMES = (
     "figure-evolvability",
     "pruning",
     "budget",
+    "grove",
 )
 
 
 # How results are shown.
 KINDS = (
     "table",
+    "comparison",
     "pruning",
     "figure-scaling",
     "figure-beta",
@@ -46,7 +49,7 @@ KINDS = (
     "figure-evolvability",
 )
 # Kinds that show one data set, or one method.
-ONE_DATASET = KINDS[2:3] + KINDS[4:]
+ONE_DATASET = KINDS[3:4] + KINDS[5:]
 ONE_METHOD = ("pruning", "figure-scaling", "figure-evolvability")
 
 
@@ -168,11 +171,13 @@ def _parse(name: str, content: dict[str, Any]) -> Study:
 
 def _check_method(method: Method, study: Study) -> None:
     for estimator in filter(None, (method.regressor, method.classifier)):
-        if estimator not in ESTIMATORS:
-            raise ValueError(
-                f"method {method.name!r} names the estimator {estimator!r}; known are {', '.join(ESTIMATORS)}."
-            )
-        known = getattr(methods, estimator)().get_params()
+        if estimator in BASELINES and not method.parameters:
+            continue  # its library may be missing
+        if estimator not in ESTIMATORS and estimator not in BASELINES:
+            all_known = ", ".join((*ESTIMATORS, *BASELINES))
+            raise ValueError(f"method {method.name!r} names the estimator {estimator!r}; known are {all_known}.")
+        kind = load_baseline(estimator)[0] if estimator in BASELINES else getattr(methods, estimator)
+        known = kind().get_params()
         for name, value in method.parameters.items():
             if name not in known or name == "random_state":
                 raise ValueError(f"method {method.name!r}: {estimator} has no parameter {name!r} to set here.")
@@ -191,5 +196,9 @@ def published() -> dict[str, dict[str, dict[str, Any]]]:
 
 def make_estimator(run: Run, **more: Any) -> Any:
     """The estimator of a run; the seed of everything but the split is the split's number."""
-    kind = getattr(methods, run.estimator)
-    return kind(**{**dict(run.parameters), **more, "random_state": run.split})
+    shared: dict[str, Any] = {}
+    if run.estimator in BASELINES:
+        kind, shared = load_baseline(run.estimator)
+    else:
+        kind = getattr(methods, run.estimator)
+    return kind(**{**shared, **dict(run.parameters), **more, "random_state": run.split})

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrove.experiments.runner import Row
-from symgrove.experiments.statistics import Summary, agrees, not_worse, summarise
+from symgrove.experiments.statistics import SIGNIFICANT, Summary, agrees, holm, not_worse, paired_p_value, summarise
 from symgrove.experiments.study import Method, Study, published
 
 PARTS = ("train", "test")
@@ -146,6 +146,65 @@ def _legend(table: Table) -> str:
         if n_told:
             text += f" = agrees, ≠ differs (notch rule): {n_agree} of {n_told} cells agree."
     return text
+
+
+def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:
+    """Test errors of all methods, each compared with the first, split by split; and the time of a fit."""
+    first = study.methods[0]
+    found = {(m.name, d): _by_split(study, m, d, rows, tasks, n_runs) for m in study.methods for d in study.datasets}
+    signs = _paired_signs(study, found, tasks)
+    errors = [["method", *(name.upper() for name in study.datasets)]]
+    seconds = [["method", *(name.upper() for name in study.datasets)]]
+    for method in study.methods:
+        own = [found[method.name, dataset] for dataset in study.datasets]
+        if not any(own):
+            continue
+        medians = [f"{np.median([r['test'] for r in o.values()]):.3f}" if o else "" for o in own]
+        marks = [signs.get((method.name, dataset), "") for dataset in study.datasets]
+        errors.append([method.label, *(f"{m} {s}".strip() for m, s in zip(medians, marks, strict=True))])
+        times = [f"{np.median([r['seconds'] for r in o.values()]):.2f}" if o else "" for o in own]
+        seconds.append([method.label, *times])
+    n_splits = max((len(o) for o in found.values()), default=0)
+    legend = (
+        f"Median of {n_splits} splits, test rows: root mean squared error (regression), accuracy (classification). "
+        f"Compared with {first.label} split by split (Wilcoxon signed-rank, Holm-Bonferroni over all cells, 0.05): "
+        f"▽ significantly worse than {first.label}, ▲ significantly better, = neither."
+    )
+    shown = [("test", errors), ("seconds of a fit on one core", seconds)]
+    return Page(study.title, [legend, *filter(None, [study.text])], shown, [])
+
+
+def _by_split(
+    study: Study, method: Method, dataset: str, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None
+) -> dict[int, Row]:
+    """Rows of a method on a data set that did not fail, by split."""
+    found = {}
+    for split in range(n_runs or study.runs):
+        run = study.run_of(method, dataset, split, tasks)
+        row = rows.get(run.key) if run is not None else None
+        if row is not None and row["error"] is None:
+            found[split] = row
+    return found
+
+
+def _paired_signs(
+    study: Study, found: Mapping[tuple[str, str], dict[int, Row]], tasks: Mapping[str, str]
+) -> dict[tuple[str, str], str]:
+    """A sign for every cell that can be compared with the first method's."""
+    first = study.methods[0].name
+    cells, p_values, is_worse = [], [], []
+    for (name, dataset), rows in found.items():
+        splits = sorted(set(rows) & set(found[first, dataset]))
+        if name == first or len(splits) < 2:
+            continue
+        own, theirs = ([r[s]["test"] for s in splits] for r in (rows, found[first, dataset]))
+        cells.append((name, dataset))
+        p_values.append(paired_p_value(own, theirs))
+        difference = float(np.mean(np.asarray(own) - np.asarray(theirs)))
+        is_worse.append(difference > 0 if tasks[dataset] == "regression" else difference < 0)
+    corrected = holm(p_values).tolist() if p_values else []
+    told = zip(cells, corrected, is_worse, strict=True)
+    return {cell: "=" if p >= SIGNIFICANT else "▽" if worse else "▲" for cell, p, worse in told}
 
 
 def page_of_pruning(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:

@@ -289,7 +289,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         prune = bool(getattr(self, "prune", True)) and self._aggregation() == "mean"
         members: list[Member] = []
         predictions = []
-        for k, (ensemble, in_bag, outside) in enumerate(zip(*outcome.found, strict=True)):
+        for k, (ensemble, in_bag, outside) in enumerate(zip(*outcome.found[:3], strict=True)):
             head = self._head(len(training.targets))
             found: OutOfBag = predict_out_of_bag(
                 ensemble, training.X, training.targets[k], outside, training.weight, head

@@ -76,12 +76,13 @@ class Found(NamedTuple):
     """The model of a state.
 
     For each target: the members, their errors on the samples they were fitted on, and the rows that they were not
-    fitted on, (n_members, n_rows). Teams of all targets are one ensemble.
+    fitted on, (n_members, n_rows). Teams of all targets are one ensemble. `smaller` are models with fewer terms.
     """
 
     ensembles: list[Any]
     in_bag: list[NDArray[np.float64]]
     outside: list[NDArray[np.bool_]]
+    smaller: list[Any]
 
 
 class Outcome(NamedTuple):
@@ -268,7 +269,7 @@ def programs_found(setting: Setting, state: States, training: Training) -> Found
             )
         )
     outside = [part.outside(own, m) for part, own, m in zip(setting.method.parts, state, members, strict=True)]
-    return Found(ensembles, [m.error for m in members], outside)
+    return Found(ensembles, [m.error for m in members], outside, [])
 
 
 def _usable(elites: Elites, forest: Forest, fallback: float) -> Elites:

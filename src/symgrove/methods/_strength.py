@@ -56,13 +56,20 @@ def levels_of(paths: Sequence[Path]) -> tuple[Level, ...]:
 
 
 def choose_strength(
-    ground: Ground, paths: Sequence[Path], training: Training, seed: int, check: Callable[[], None]
+    ground: Ground,
+    paths: Sequence[Path],
+    training: Training,
+    seed: int,
+    check: Callable[[], None],
+    tell: Callable[[str], None],
 ) -> Strength:
-    """Weights of the levels; `check` is called after every generation and may raise."""
+    """Weights of the levels; `check` is called after every generation and may raise, `tell` shows progress."""
     levels = levels_of(paths)
     n_rows = len(training.X)
     honest = np.full((len(levels), len(training.targets), n_rows), np.nan)
-    for f, held_out in enumerate(_folds(training, seed, is_logistic=ground.is_logistic)):
+    folds = _folds(training, seed, is_logistic=ground.is_logistic)
+    for f, held_out in enumerate(folds):
+        tell(f"choosing the strength, fold {f + 1} of {len(folds)}")
         rest = take_rows(training, np.setdiff1d(np.arange(n_rows), held_out))
         X = training.X[held_out]
         start = 0

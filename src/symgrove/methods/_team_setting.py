@@ -24,7 +24,7 @@ Matrix = NDArray[np.float64]
 # Teams must have fewer terms than rows to fit them to.
 ROWS_PER_TERM = 5
 FEWEST_TERMS = 3
-N_DATA_VALUES = 4096  # that constants are drawn from
+N_DATA_VALUES = 1024  # of each feature, that constants are drawn from
 
 
 class Path(NamedTuple):
@@ -72,7 +72,7 @@ def make_evolution(ground: Ground, path: Path, training: Training, seed: int, st
     engine = CpuEngine(
         make_dataset(Z, training.targets[0], ground.dtype), ground.primitives, ground.n_threads, ground.memory_budget
     )
-    values = stream(seed, "values").choice(Z.ravel(), size=min(Z.size, N_DATA_VALUES))
+    values = Z[stream(seed, "values").choice(n_rows, size=min(n_rows, N_DATA_VALUES), replace=False)].T
     max_terms = max(FEWEST_TERMS, min(path.rules.max_terms, n_rows // ROWS_PER_TERM))
     return TeamEvolution(
         engine=stack.enter_context(engine),

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from symgrove._checks import check_flag, check_number, check_whole
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET
 from symgrove.evolution.interrupt import StopOnInterrupt
+from symgrove.evolution.progress import say
 from symgrove.evolution.stopping import OutOfTime
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods._documentation import document
@@ -32,12 +33,12 @@ from symgrove.methods._held_out import Training
 from symgrove.methods._parameters import check_choice
 from symgrove.methods._run import Found, Job, Outcome, Setting
 from symgrove.methods._several import States
-from symgrove.methods._strength import Strength, choose_strength, grow, levels_of
+from symgrove.methods._strength import MOST_ROWS_FOR_FOLDS, Strength, choose_strength, grow, levels_of
 from symgrove.methods._team_setting import Ground, Path, base_of, make_evolution, rows_that_fit, take_rows, to_model
 from symgrove.methods._teams import Rules, TeamEvolution
 from symgrove.models.standardization import Standardization
 from symgrove.models.team_importance import team_importances
-from symgrove.models.team_members import SharedTerm, list_teams, shared_terms, stack_as_text
+from symgrove.models.team_members import SharedTerm, list_teams, shared_terms, size_point, stack_as_text
 from symgrove.models.teams import Stack, Teams
 from symgrove.rng import stream
 
@@ -65,6 +66,7 @@ class _GroveParameters(EvolvedEnsemble):
     bootstrap: bool = True
     aggregation: str = "interquartile"
     clip: bool = True
+    dtype: str = "float32"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -92,7 +94,7 @@ class _GroveParameters(EvolvedEnsemble):
     def _is_logistic(self) -> bool:
         raise NotImplementedError
 
-    def _other_paths(self) -> tuple[Path, ...]:
+    def _other_paths(self, n_rows: int) -> tuple[Path, ...]:
         """Evolutions of other strength that may enter the stack."""
         raise NotImplementedError
 
@@ -122,8 +124,10 @@ class _GroveParameters(EvolvedEnsemble):
     def _found(self, setting: Setting, state: States, training: Training) -> Found:
         evolution = setting.method.parts[0]
         assert isinstance(evolution, TeamEvolution)
-        model = to_model(self._ground(), evolution, state[0], training)
-        return Found([Stack((model,), np.ones(1), base_of(training))], [state[0].errors], [])
+        ground, base = self._ground(), base_of(training)
+        states = [state[0], *(evolution.shrink(state[0]) if evolution.n_teams == 1 else [])]
+        stacks = [Stack((to_model(ground, evolution, s, training),), np.ones(1), base) for s in states]
+        return Found(stacks[:1], [state[0].errors], [], stacks if evolution.n_teams == 1 else [])
 
     def _prepare(self, X: Matrix, y: Any, weight: Any, rows: NDArray[np.intp]) -> Job:
         job = super()._prepare(X, y, self._weighted(y, weight), rows)
@@ -178,8 +182,9 @@ class _GroveParameters(EvolvedEnsemble):
         """Ensembles of different strength, weighed on rows that they never saw."""
         ground = self._ground()
         main = self._main_path(outcome.n_generations)
-        paths = (main, *self._other_paths())
-        chosen = choose_strength(ground, [_for_folds(path) for path in paths], job.training, job.seed, check)
+        paths = (main, *self._other_paths(len(job.training.X)))
+        cheaper = [_for_folds(path) for path in paths]
+        chosen = choose_strength(ground, cheaper, job.training, job.seed, check, self._tell_progress)
         strongest: Teams = outcome.found.ensembles[0].levels[0]
         models: list[Teams] = []
         weights: list[float] = []
@@ -188,6 +193,10 @@ class _GroveParameters(EvolvedEnsemble):
             weights += [w for w in own if w > 0]
         self._report(chosen, paths, job)
         return Stack(tuple(models), np.array(weights), base_of(job.training))
+
+    def _tell_progress(self, text: str) -> None:
+        if self.verbose:
+            say(type(self).__name__, text)
 
     def _grow_levels(
         self, path: Path, weights: Matrix, job: Job, check: Callable[[], None], strongest: Teams | None
@@ -237,6 +246,7 @@ class _GroveParameters(EvolvedEnsemble):
         labels = [name for name, weight in self.strength_.items() if weight > 0]
         targets = self.classes_ if len(job.training.targets) > 1 else None
         self.ensemble_ = list_teams(stack, names, targets, labels)
+        self.size_path_ = [size_point(smaller, names) for smaller in outcome.found.smaller]
         self.feature_importances_ = team_importances(stack, job.training.X, job.seed)
 
     def shared_terms(self, n_most: int | None = 20) -> list[SharedTerm]:
@@ -301,6 +311,11 @@ _ATTRIBUTES: dict[str, tuple[str, str] | None] = {
         "One entry a generation of the main evolution: generation, errors (of every team, on its sample; of the "
         "standardised target), mean_size, max_size, n_distinct, n_terms (mean of the teams), n_evaluations, seconds.",
     ),
+    "size_path_": (
+        "list of SizePoint",
+        "For one team: it, and what is left when the least useful terms leave one by one: n_terms, size, error on the "
+        "training rows, formula and predict. Else empty.",
+    ),
     "strength_": ("dict", "Weight of each ensemble in the stack, by name and generation."),
     "found_": ("float", "Sum of the weights: near 0, nothing was found; 1 if the strength is fixed."),
     "validation_score_": (
@@ -341,7 +356,7 @@ class GroveRegressor(RegressorMixin, _GroveParameters):
     def _early_snapshots(self) -> tuple[int, ...]:
         return (3, 10)
 
-    def _other_paths(self) -> tuple[Path, ...]:
+    def _other_paths(self, n_rows: int) -> tuple[Path, ...]:
         numbers = self.population_size, 10, self.n_joining, self.max_terms, 0.1
         return (Path("gentle", 2 * self.n_estimators, min(9, self.max_size), Rules(*numbers), (5, 15, 60)),)
 
@@ -416,9 +431,10 @@ class GroveClassifier(ClassifierMixin, _GroveClassifierParameters):
     def _early_snapshots(self) -> tuple[int, ...]:
         return (10, 30, 60)
 
-    def _other_paths(self) -> tuple[Path, ...]:
-        numbers = self.population_size, 50, self.n_joining, 2 * self.max_terms, 1e-3
-        return (Path("strong", self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), (30, 150)),)
+    def _other_paths(self, n_rows: int) -> tuple[Path, ...]:
+        numbers = self.population_size, self.population_size // 2, self.n_joining, 2 * self.max_terms, 1e-3
+        snapshots = (30,) if n_rows <= MOST_ROWS_FOR_FOLDS else (30, 100)
+        return (Path("strong", self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), snapshots),)
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
         self.classes_, targets = encode_labels(y)

@@ -182,6 +182,7 @@ def _join(outcomes: Sequence[Outcome], members: Sequence[int]) -> Outcome:
             ensembles=[join_ensembles([o.found.ensembles[k] for o in outcomes]) for k in targets],
             in_bag=[np.concatenate([o.found.in_bag[k] for o in outcomes]) for k in targets],
             outside=[np.concatenate([o.found.outside[k] for o in outcomes]) for k in targets],
+            smaller=[],
         ),
         history=_join_histories([o.history for o in outcomes]),
         arrays={f"{j}/{name}": a for j, o in zip(members, outcomes, strict=True) for name, a in o.arrays.items()},

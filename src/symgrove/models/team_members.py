@@ -71,6 +71,45 @@ class TeamMember:
         return sum_as_text(self._teams, coefficients, self.intercept, self._names, is_in_user_units=False)
 
 
+@dataclass(frozen=True)
+class SizePoint:
+    """One formula on the path from many terms to few.
+
+    Attributes
+    ----------
+    n_terms, size : int
+        Terms, and nodes of all terms.
+    error : float
+        On the training rows: root mean squared error, or mean of minus the logarithm of the label's probability.
+    formula : str
+        As of a TeamMember.
+    """
+
+    n_terms: int
+    size: int
+    error: float
+    _stack: Stack = field(repr=False, compare=False)
+    _names: Sequence[str] | None = field(repr=False, compare=False)
+
+    @property
+    def formula(self) -> str:
+        """The sum in the user's units; made when asked for."""
+        return stack_as_text(self._stack, self._names)
+
+    def predict(self, X: Any) -> Matrix:
+        """Predictions; for a classifier, probabilities of the second class."""
+        return self._stack.predict(np.asarray(X, dtype=np.float64))[0]
+
+
+def size_point(stack: Stack, names: Sequence[str] | None) -> SizePoint:
+    """The point of a model of one team."""
+    (teams,) = stack.levels
+    has = teams.coefficients[0] != 0
+    size = int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0
+    error = float(teams.errors[0] if teams.is_logistic else np.sqrt(teams.errors[0]))
+    return SizePoint(int(has.sum()), size, error, stack, names)
+
+
 class SharedTerm(NamedTuple):
     """A term of the sum that an ensemble of teams collapses to.
 

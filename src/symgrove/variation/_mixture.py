@@ -24,7 +24,7 @@ class Ingredients(NamedTuple):
     binary: NDArray[np.int32]
     arity: NDArray[np.int64]
     n_features: NDArray[np.int64]
-    data_values: NDArray[np.float64]
+    data_values: NDArray[np.float64]  # (n_features, n_values)
     spread: NDArray[np.float64]
     p_constant: NDArray[np.float64]
 
@@ -84,25 +84,30 @@ def copy_tokens(source, start, stop, target, position):
 
 
 @subroutine
-def draw_value(rng, ingredients):
-    """A constant: half of them values of the data, half normal."""
-    n_values = ingredients.data_values.size
+def draw_value(rng, ingredients, feature):
+    """A constant: half of them values of a feature, or of any feature if it is negative; half normal."""
+    n_features, n_values = ingredients.data_values.shape
     if n_values > 0 and rng.random() < 0.5:
-        return ingredients.data_values[below(rng, n_values)] + 0.0
+        row = feature if feature >= 0 else below(rng, n_features)
+        return ingredients.data_values[row, below(rng, n_values)] + 0.0
     return rng.standard_normal() * ingredients.spread[0] + 0.0
 
 
 @subroutine
 def draw_leaf(rng, ingredients, tokens, position):
-    """Write a feature or a constant."""
+    """Write a feature or a constant; a constant beside a feature is often one of its values, as in a comparison."""
+    is_second = position >= 2 and tokens.code[position - 2] > 1 and ingredients.arity[tokens.code[position - 2]] == 2
     if rng.random() < ingredients.p_constant[0]:
+        beside = tokens.feature[position - 1] if is_second and tokens.code[position - 1] == 0 else -1
         tokens.code[position] = 1
         tokens.feature[position] = -1
-        tokens.value[position] = draw_value(rng, ingredients)
+        tokens.value[position] = draw_value(rng, ingredients, beside)
     else:
         tokens.code[position] = 0
         tokens.feature[position] = below(rng, ingredients.n_features[0])
         tokens.value[position] = 0.0
+        if is_second and tokens.code[position - 1] == 1:
+            tokens.value[position - 1] = draw_value(rng, ingredients, tokens.feature[position])
 
 
 @subroutine

@@ -18,7 +18,7 @@ from symgrove.variation._mixture import Ingredients, Lists
 
 # Crossover, mutation, perturbation, join, new, hoist.
 SHARES = (0.30, 0.20, 0.20, 0.15, 0.10, 0.05)
-SHARE_OF_CONSTANTS = 0.3
+SHARE_OF_CONSTANTS = 0.2
 CONSTANT_SPREAD = 1.5
 TREE_HEIGHT = 2  # of new programs and branches, at most
 
@@ -30,8 +30,8 @@ class Mixture:
     ----------
     forest : Forest
         Where programs are interned.
-    data_values : (n_values,)
-        Half of the constants are drawn from these, half from a normal distribution.
+    data_values : (n_features, n_values)
+        Values of the features. Half of the constants are drawn from these, half from a normal distribution.
     max_size : int
         The smallest that works is 3, or what the functions need.
     shares : sequence of float
