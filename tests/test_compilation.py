@@ -4,11 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 import symgrove
+from symgrove._jit import _one_at_a_time
 
 PACKAGE = Path(symgrove.__file__).parent
 ANNOUNCEMENT = "symgrove: compiling"
@@ -81,3 +85,27 @@ def test_user_primitives_add_no_announcement(copy):
     script = SCRIPT.replace('("add", "log")', '("add", "log", symgrove.primitive(lambda x: x * 2.0, name="twice"))')
     finish(start(copy, script), copy)
     assert finish(start(copy, script), copy) == ""
+
+
+def test_nobody_reads_the_cache_between_index_and_machine_code(tmp_path, monkeypatch):
+    """Numba writes the index first; whoever read then would get an older version's machine code."""
+    file = IndexDataCacheFile(str(tmp_path), "kernel", "old")
+    file.save("key", "old code")
+    file = IndexDataCacheFile(str(tmp_path), "kernel", "new")
+    is_half_done, found = threading.Event(), []
+    original = file._save_data
+
+    def save_slowly(*arguments):
+        is_half_done.set()
+        time.sleep(0.5)
+        original(*arguments)
+
+    monkeypatch.setattr(file, "_save_data", save_slowly)
+    save, load = (_one_at_a_time(file, method) for method in (file.save, file.load))
+    writer = threading.Thread(target=save, args=("key", "new code"))
+    writer.start()
+    is_half_done.wait()
+    assert file.load("key") == "old code"  # what would happen
+    found.append(load("key"))
+    writer.join()
+    assert found == ["new code"]

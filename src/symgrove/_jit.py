@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,11 @@ from numba.core import event
 from numba.core.ccallback import CFunc
 from numba.core.errors import NumbaWarning
 from numba.extending import intrinsic
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _ANNOUNCEMENT = "symgrove: compiling for this machine, once; later runs load the result from the cache."
 
@@ -70,8 +75,30 @@ def _enable_cache(compiled: Any) -> bool:
         compiled.enable_caching()
     except RuntimeError:
         return False
-    compiled._cache._cache_file._source_stamp = _stamp_of_kernels()
+    file = compiled._cache._cache_file
+    file._source_stamp = _stamp_of_kernels()
+    file.save, file.load = _one_at_a_time(file, file.save), _one_at_a_time(file, file.load)
     return True
+
+
+def _one_at_a_time(file: Any, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Have only one process at a time read or write a cache.
+
+    Numba writes the index before the machine code it points to: a process that reads in between would get what an older
+    version left under that name, and compute nonsense with it.
+    """
+
+    @wraps(method)
+    def run(*arguments: Any) -> Any:
+        try:
+            lock = (Path(file._cache_path) / "symgrove.lock").open("a")
+        except OSError:  # a cache that can only be read
+            return method(*arguments)
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return method(*arguments)
+
+    return method if fcntl is None else run
 
 
 class Kernel:

@@ -9,7 +9,7 @@ from symgrove.experiments import baselines, tables
 from symgrove.experiments.baselines import BASELINES, load_baseline
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.paper import run_study
-from symgrove.experiments.statistics import holm, paired_p_value
+from symgrove.experiments.statistics import compare_paired, holm
 from symgrove.experiments.study import Method, Study, load_study, make_estimator
 
 STUDY = """
@@ -38,10 +38,12 @@ def test_pairs_are_compared_by_the_signed_rank_test():
     rng = np.random.default_rng(0)
     a = rng.normal(size=12)
     b = a + rng.normal(0.5, 1, size=12)
-    assert paired_p_value(a, b) == wilcoxon(a, b).pvalue
-    assert paired_p_value(a, a) == 1.0
+    assert compare_paired(a, b).p_value == wilcoxon(a, b).pvalue
+    assert compare_paired(a, a) == (1.0, False)
     # Six differences of one sign: two of the 2^6 orders of signs are as extreme.
-    assert paired_p_value([1, 2, 3, 4, 5, 6], [0] * 6) == pytest.approx(2 / 64)
+    assert compare_paired([1, 2, 3, 4, 5, 6], [0] * 6) == (pytest.approx(2 / 64), True)
+    # One outlier does not turn the direction.
+    assert not compare_paired([0, 0, 0, 0, 0, 100], [1, 2, 3, 4, 5, 0]).is_larger
 
 
 def test_signs_compare_with_the_first_method_over_all_cells():

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import chisquare
 
 from symgrove import bootstrap_counts, out_of_bag
-from symgrove.fitness.bootstrap import check_counts, check_sample_weight
+from symgrove.fitness.bootstrap import check_counts, check_sample_weight, subsample_counts
 
 
 def test_every_sample_sums_to_the_number_of_rows():
@@ -69,3 +69,13 @@ def test_bad_counts_get_a_clear_error(counts, message):
 def test_bad_weights_get_a_clear_error(weight, message):
     with pytest.raises(ValueError, match=message):
         check_sample_weight(weight, 4)
+
+
+def test_subsamples_are_shares_without_replacement():
+    counts = subsample_counts(50, 30, 3, 0.8)
+    assert set(np.unique(counts)) == {0, 1}
+    assert (counts.sum(axis=1) == 40).all()
+    assert np.unique(counts, axis=0).shape[0] == 30
+    np.testing.assert_array_equal(subsample_counts(50, 5, 3, 0.8), counts[:5])
+    assert (subsample_counts(50, 2, 3, 1.0) == 1).all()
+    assert subsample_counts(3, 1, 0, 0.1).sum() == 1

@@ -34,9 +34,11 @@ def test_terms_are_standardised_and_useless_ones_dropped(dtype):
         assert naive.standardize(given[root].astype(float), weight) is None
 
 
-def test_without_a_direction_all_are_kept():
+def test_all_are_kept_if_wanted():
     given = outputs("float64")[[0, 6, 7, 8]]
-    terms = make_terms(np.arange(4), given.copy(), np.full(30, 1 / 30))
+    terms = make_terms(np.arange(4), given.copy(), np.full(30, 1 / 30), random_direction(30, 0), keep_all=True)
     assert terms.root.tolist() == [0, 1, 2, 3]
+    assert terms.key[0] == terms.key[2]
+    assert np.unique(terms.key).size == 3
     np.testing.assert_allclose(terms.values.mean(axis=1), 0, atol=1e-12)
     np.testing.assert_allclose(terms.values.std(axis=1), 1)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import ExitStack
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,17 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.metrics import log_loss, r2_score
+from threadpoolctl import threadpool_limits
 
 import symgrove as sg
+from symgrove.fitness.bootstrap import subsample_counts
+from symgrove.fitness.terms import make_terms, random_direction
+from symgrove.methods import _teams
 from symgrove.methods._held_out import Training
 from symgrove.methods._strength import mixture_weights, stack_weights, weigh
+from symgrove.methods._team_setting import Path, make_evolution
+from symgrove.methods._teams import Rules
+from symgrove.rng import stream
 from tests.naive import teams as naive
 
 SMALL = {
@@ -23,7 +31,7 @@ SMALL = {
     "random_state": 3,
     "dtype": "float64",
 }
-ONE = {**SMALL, "n_estimators": 1, "bootstrap": False, "strength": "fixed", "max_size": 9}
+ONE = {**SMALL, "n_estimators": 1, "sampling": 1.0, "strength": "fixed", "max_size": 9}
 
 
 @pytest.fixture(scope="module")
@@ -42,15 +50,16 @@ def values_of(model, formulas, X, names=None):
 # Teams
 
 
-def test_each_team_is_the_ridge_regression_on_its_terms(data):
+@pytest.mark.parametrize("sampling", ["bootstrap", 0.8, 1.0])
+def test_each_team_is_the_ridge_regression_on_its_terms(data, sampling):
     X, y = data
-    model = sg.GroveRegressor(**SMALL, strength="fixed", clip=False).fit(X, y)
+    model = sg.GroveRegressor(**SMALL, strength="fixed", clip=False, sampling=sampling).fit(X, y)
     teams = model._ensembles[0].levels[0]
     ((_, values),) = teams.term_values(X)
-    counts = sg.bootstrap_counts(150, 6, 3)
+    counts = sg.bootstrap_counts(150, 6, 3) if sampling == "bootstrap" else subsample_counts(150, 6, 3, sampling)
     for j in range(6):
         columns = list(values[teams.coefficients[j] != 0])
-        coefficients, _ = naive.fit(columns, y, counts[j].astype(float), 1e-3 * 150)
+        coefficients, _ = naive.fit(columns, y, counts[j].astype(float), 1e-3 * counts[j].sum())
         np.testing.assert_allclose(teams.intercept[j], coefficients[0], rtol=1e-6)
         np.testing.assert_allclose(teams.coefficients[j][teams.coefficients[j] != 0], coefficients[1:], rtol=1e-5)
 
@@ -276,7 +285,7 @@ def test_probabilities_are_those_of_averaged_logistic_regressions(data):
 def test_a_team_comes_close_to_its_best_coefficients(data):
     """Newton steps of many generations end near the penalised maximum of the likelihood."""
     X, y = data[0], (data[1] > np.median(data[1])).astype(float)
-    settings = {**SMALL, "n_estimators": 1, "bootstrap": False, "generations": 60, "max_terms": 3}
+    settings = {**SMALL, "n_estimators": 1, "sampling": 1.0, "generations": 60, "max_terms": 3}
     model = sg.GroveClassifier(**settings, strength="fixed", clip=False).fit(X, y)
     teams = model._ensembles[0].levels[0]
     ((_, values),) = teams.term_values(X)
@@ -337,3 +346,128 @@ def test_the_path_leads_from_the_whole_formula_to_one_term(data, kind):
         coefficients, _ = naive.fit(columns, y, np.ones(150), 1e-3 * 150)
         np.testing.assert_allclose(teams.coefficients[0][teams.coefficients[0] != 0], coefficients[1:], rtol=1e-6)
     assert sg.GroveRegressor(**SMALL, strength="fixed").fit(*data).size_path_ == []
+
+
+def test_no_team_has_the_same_term_twice(data):
+    model = sg.GroveRegressor(**{**SMALL, "generations": 40}, strength="fixed", ridge=0.1, clip=False).fit(*data)
+    teams = model._ensembles[0].levels[0]
+    ((_, values),) = teams.term_values(data[0])
+    for row in teams.coefficients:
+        correlation = np.abs(np.corrcoef(values[row != 0]))
+        np.fill_diagonal(correlation, 0)
+        assert correlation.max() < 1 - 1e-9
+
+
+def test_of_many_candidates_the_closest_are_judged(data, monkeypatch):
+    """With 60 teams each judges 24 of its window: those with the highest correlation with its residuals."""
+    X, y = data
+    calls = []
+    original = _teams.recruit
+
+    def note(team, candidates, weight, score, penalty, n_joining):
+        calls.append(len(candidates))
+        return original(team, candidates, weight, score, penalty, n_joining)
+
+    monkeypatch.setattr(_teams, "recruit", note)
+    settings = {**SMALL, "n_estimators": 60, "population_size": 200, "generations": 3, "strength": "fixed"}
+    models = [sg.GroveRegressor(**settings, window=1.0, n_jobs=n).fit(X, y) for n in (1, 3)]
+    assert max(calls) <= 24
+    np.testing.assert_array_equal(*(model.predict(X) for model in models))
+    monkeypatch.setattr(_teams, "N_CLOSE", 10_000)
+    exact = sg.GroveRegressor(**settings, window=1.0).fit(X, y)
+    assert models[0].history_["errors"][-1].mean() < 1.1 * exact.history_["errors"][-1].mean()
+
+
+def test_windows_hold_the_closest_of_those_seen():
+    rng = np.random.default_rng(0)
+    with ExitStack() as stack:
+        X = rng.normal(size=(80, 4))
+        training = Training(X, (X[:, 0] * X[:, 1])[None], None, np.arange(80))
+        ground = sg.GroveRegressor(dtype="float64")._ground()
+        path = Path("main", 60, 9, Rules(300, 150, 2, 5, 1e-3), (3,))
+        evolution = make_evolution(ground, path, training, 0, stack)
+        state = evolution.step(evolution.init())
+        tables = evolution._fill_tables(state)
+        children = np.unique(evolution.vary.new(300, rng))
+        outputs = evolution.engine.outputs(state.forest, children)
+        terms = make_terms(children, outputs, evolution.row_weight, random_direction(80, 0))
+        windows = evolution._windows(tables, terms, 7)
+    keys = stream(0, "window", 7).random((60, terms.root.size))
+    for j in range(60):
+        seen = np.argsort(keys[j])[: min(150, terms.root.size)]
+        residual = evolution.weights[j] * (evolution.targets[0] - tables.predictions[j])
+        own = (evolution.weights[j] * terms.values[seen] ** 2).sum(axis=1)
+        worth = (terms.values[seen] @ residual) ** 2 / (own + 1e-3 * evolution.weights[j].sum())
+        assert set(windows[j]) == set(seen[np.argsort(-worth)[:24]])
+
+
+def test_the_same_bits_for_any_number_of_matrix_threads():
+    X, y = make_friedman1(700, noise=2, random_state=0)
+    models = []
+    for n in (1, 2):
+        with threadpool_limits(n):
+            models.append(sg.GroveRegressor(**{**SMALL, "n_estimators": 30}).fit(X, y))
+    assert models[0].strength_ == models[1].strength_
+    np.testing.assert_array_equal(*(model.predict(X) for model in models))
+
+
+def test_formulas_of_classifiers_are_log_odds_or_refused():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 2))
+    y = (X[:, 0] + 1.5 * rng.normal(size=80) > 0).astype(int)
+    settings = {**ONE, "clip": False}
+    model = sg.GroveClassifier(**settings).fit(X, y)
+    log_odds = values_of(model, [model.formula()], X)[0]
+    np.testing.assert_allclose(1 / (1 + np.exp(-log_odds)), model.predict_proba(X)[:, 1], atol=1e-6)
+    weak = sg.GroveClassifier(**{**settings, "strength": "auto"}).fit(X, y)
+    assert weak.found_ < 1
+    with pytest.raises(ValueError, match="not one sum"):
+        weak.formula()
+    assert weak.size_path_ == []
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="more than two classes"):
+        sg.GroveClassifier(**settings).fit(X, y).formula()
+
+
+def test_odd_data(data):
+    X, y = data
+    assert sg.GroveRegressor(**SMALL).fit(X[:1], y[:1]).predict(X)[0] == pytest.approx(y[0])
+    model = sg.GroveRegressor(**SMALL).fit(np.ones((60, 3)), y[:60])
+    np.testing.assert_allclose(model.predict(np.ones((2, 3))), y[:60].mean())
+    assert model.shared_terms() == []
+    for scale in (1e80, 1e-90):
+        model = sg.GroveRegressor(**SMALL).fit(X, scale * y)
+        assert model.feature_importances_.sum() == pytest.approx(1)
+        assert model.score(X, scale * y) > 0.5
+    with pytest.raises(ValueError, match=r"y has values above 1e\+100"):
+        sg.GroveRegressor(**SMALL).fit(X, 1e200 * y)
+    far = sg.GroveRegressor(**{**SMALL, "dtype": "float32"}, clip=False).fit(X, y).predict(1e40 * X)
+    assert np.isfinite(far).all()
+
+
+def test_class_weights_are_checked(data):
+    X, y = data[0], (data[1] > np.quantile(data[1], 0.8)).astype(int)
+    with pytest.raises(ValueError, match="sample_weight"):
+        sg.GroveClassifier(**SMALL, class_weight={0: -1, 1: 1}).fit(X, y)
+    with pytest.raises(ValueError, match="only one class"):
+        sg.GroveClassifier(**SMALL, class_weight={0: 0, 1: 1}).fit(X, y)
+
+
+def test_another_memory_budget_is_another_run():
+    X, y = make_friedman1(400, random_state=0)
+    settings = {**SMALL, "strength": "fixed", "warm_start": True}
+    with pytest.warns(UserWarning, match="Grove evolves on"):
+        model = sg.GroveRegressor(**settings, memory_budget=10**6).fit(X, y)
+    with pytest.raises(ValueError, match="data or parameters differ"):
+        model.set_params(generations=20, memory_budget=10**8).fit(X, y)
+
+
+def test_the_guard_counts_rows_by_their_weight():
+    rng = np.random.default_rng(0)
+    n = 600
+    y, weight = rng.normal(size=n), np.where(np.arange(n) % 10 == 0, 100.0, 0.01)
+    honest = np.full((2, 1, n), np.nan)
+    honest[0, 0, :120] = (y + np.where(weight > 1, 2.0, 0.1) * rng.normal(size=n))[:120]
+    honest[1, 0, :120] = (y + np.where(weight > 1, 0.1, 0.5) * rng.normal(size=n))[:120]
+    training = Training(np.zeros((n, 1)), y[None], weight, np.arange(n))
+    assert weigh((), honest, training, is_logistic=False, strongest=0).weights[1] > 0.5

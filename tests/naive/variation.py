@@ -159,7 +159,7 @@ class Mixture:
     def put_leaf(self, result, place):
         """At a place, which may be the end; a constant beside a feature takes the feature's values."""
         sibling = result[place - 1][0] if place >= 2 and result[place - 2][1] == 2 else ("none",)
-        if self.rng.random() < 0.2:
+        if self.rng.random() < 0.15:
             leaf = ("constant", self.draw_value(sibling[1] if sibling[0] == "feature" else None))
         else:
             leaf = ("feature", below(self.rng, self.n_features))

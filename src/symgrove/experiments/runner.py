@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
+from symgrove.experiments.baselines import BASELINES
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.records import PROBES, RECORDS
 from symgrove.experiments.study import Run, make_estimator
@@ -159,8 +161,16 @@ def _measure(run: Run, data: DataSet) -> Row:
     model = make_estimator(run, **({"callbacks": probe} if probe else {}))
     if isinstance(model, EvolvedEnsemble):
         model._warm_up()  # compiling is not part of a run's time
+    if run.estimator in BASELINES:  # some want labels from 0 on, some take all cores
+        if data.task == "classification":
+            _, labels = np.unique(np.concatenate([y, y_test]), return_inverse=True)
+            y, y_test = labels[: len(y)], labels[len(y) :]
+        limits = threadpool_limits(1)
+    else:
+        limits = nullcontext()
     start = time.perf_counter()
-    model.fit(X, y)
+    with limits:
+        model.fit(X, y)
     seconds = time.perf_counter() - start
     if data.task == "regression":
         train, test = (float(np.sqrt(np.mean((model.predict(a) - b) ** 2))) for a, b in ((X, y), (X_test, y_test)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import mannwhitneyu, wilcoxon
+from scipy.stats import mannwhitneyu, rankdata, wilcoxon
 
 SIGNIFICANT = 0.05
 NOTCH = 1.57  # of the notch rule for two medians
@@ -63,12 +63,13 @@ def compare(runs: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], Compar
     }
 
 
-def paired_p_value(a: Sequence[float], b: Sequence[float]) -> float:
+def compare_paired(a: Sequence[float], b: Sequence[float]) -> Comparison:
     """Two-sided Wilcoxon signed-rank test of two methods on the same splits; ties count half for each."""
     difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     if not difference.any():
-        return 1.0
-    return float(wilcoxon(difference, zero_method="zsplit").pvalue)
+        return Comparison(1.0, is_larger=False)
+    signed_ranks = np.sign(difference) * rankdata(np.abs(difference))
+    return Comparison(float(wilcoxon(difference, zero_method="zsplit").pvalue), bool(signed_ranks.sum() > 0))
 
 
 def not_worse(runs: Mapping[str, Sequence[float]], *, lower_is_better: bool) -> set[str]:

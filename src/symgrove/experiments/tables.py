@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrove.experiments.runner import Row
-from symgrove.experiments.statistics import SIGNIFICANT, Summary, agrees, holm, not_worse, paired_p_value, summarise
+from symgrove.experiments.statistics import SIGNIFICANT, Summary, agrees, compare_paired, holm, not_worse, summarise
 from symgrove.experiments.study import Method, Study, published
 
 PARTS = ("train", "test")
@@ -168,7 +168,7 @@ def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str
     legend = (
         f"Median of {n_splits} splits, test rows: root mean squared error (regression), accuracy (classification). "
         f"Compared with {first.label} split by split (Wilcoxon signed-rank, Holm-Bonferroni over all cells, 0.05): "
-        f"▽ significantly worse than {first.label}, ▲ significantly better, = neither."
+        f"▽ significantly worse than {first.label}, ▲ significantly better, = neither (always so with few splits)."
     )
     shown = [("test", errors), ("seconds of a fit on one core", seconds)]
     return Page(study.title, [legend, *filter(None, [study.text])], shown, [])
@@ -192,19 +192,20 @@ def _paired_signs(
 ) -> dict[tuple[str, str], str]:
     """A sign for every cell that can be compared with the first method's."""
     first = study.methods[0].name
-    cells, p_values, is_worse = [], [], []
+    cells, found_pairs = [], []
     for (name, dataset), rows in found.items():
         splits = sorted(set(rows) & set(found[first, dataset]))
         if name == first or len(splits) < 2:
             continue
         own, theirs = ([r[s]["test"] for s in splits] for r in (rows, found[first, dataset]))
         cells.append((name, dataset))
-        p_values.append(paired_p_value(own, theirs))
-        difference = float(np.mean(np.asarray(own) - np.asarray(theirs)))
-        is_worse.append(difference > 0 if tasks[dataset] == "regression" else difference < 0)
-    corrected = holm(p_values).tolist() if p_values else []
-    told = zip(cells, corrected, is_worse, strict=True)
-    return {cell: "=" if p >= SIGNIFICANT else "▽" if worse else "▲" for cell, p, worse in told}
+        found_pairs.append(compare_paired(own, theirs))
+    corrected = holm([pair.p_value for pair in found_pairs]).tolist() if cells else []
+    signs = {}
+    for cell, pair, p_value in zip(cells, found_pairs, corrected, strict=True):
+        is_worse = pair.is_larger == (tasks[cell[1]] == "regression")
+        signs[cell] = "=" if p_value >= SIGNIFICANT else "▽" if is_worse else "▲"
+    return signs
 
 
 def page_of_pruning(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:

@@ -37,6 +37,15 @@ def bootstrap_sample(n_rows: int, seed: int, j: int) -> NDArray[np.int32]:
     return np.bincount(drawn, minlength=n_rows).astype(np.int32)
 
 
+def subsample_counts(n_rows: int, n_samples: int, seed: int, share: float) -> NDArray[np.int32]:
+    """Draw samples of a share of the rows without replacement: counts of 0 and 1, (n_samples, n_rows)."""
+    n_drawn = max(1, round(share * n_rows))
+    counts = np.zeros((n_samples, n_rows), dtype=np.int32)
+    for j in range(n_samples):
+        counts[j, stream(seed, "subsample", j).permutation(n_rows)[:n_drawn]] = 1
+    return counts
+
+
 def out_of_bag(counts: ArrayLike) -> NDArray[np.bool_]:
     """Mask of the rows that each sample did not draw, of the shape of `counts`."""
     return np.asarray(counts) == 0

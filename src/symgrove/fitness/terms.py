@@ -26,6 +26,8 @@ class Terms(NamedTuple):
         Standardised outputs on the training rows.
     centre, spread, low, high : (n_terms,)
         Mean and standard deviation of the outputs, and the range of the standardised ones.
+    key : (n_terms,)
+        Equal for terms that are the same up to sign: the rounded length of their projection on a random direction.
     """
 
     root: NDArray[np.int64]
@@ -34,26 +36,30 @@ class Terms(NamedTuple):
     spread: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    key: NDArray[np.float64]
 
 
 def make_terms(
     roots: NDArray[np.int64],
     outputs: NDArray[Any],
     weight: NDArray[np.float64],
-    direction: NDArray[np.float64] | None = None,
+    direction: NDArray[np.float64],
+    *,
+    keep_all: bool = False,
 ) -> Terms:
-    """Standardise outputs, which are overwritten; with a direction, only usable and different terms are kept."""
+    """Standardise outputs, which are overwritten; only usable and different terms are kept, unless all are wanted."""
     found = np.zeros((len(roots), 5))
     limits = np.array([LARGEST_OUTPUT, NEARLY_CONSTANT])
-    _terms.standardize(outputs, weight, np.zeros(outputs.shape[1]) if direction is None else direction, limits, found)
+    _terms.standardize(outputs, weight, direction, limits, found)
+    key = np.round(np.abs(found[:, 4]), DIGITS[outputs.dtype.name]).astype(np.float64)
     kept = np.arange(len(roots))
-    if direction is not None:
+    if not keep_all:
         usable = np.flatnonzero(found[:, 1] > 0)
-        _, first = np.unique(np.round(np.abs(found[usable, 4]), DIGITS[outputs.dtype.name]), return_index=True)
+        _, first = np.unique(key[usable], return_index=True)
         kept = usable[np.sort(first)]
         outputs = outputs[kept]
     centre, spread, low, high = found[kept, :4].T
-    return Terms(roots[kept], outputs, centre, spread, low, high)
+    return Terms(roots[kept], outputs, centre, spread, low, high, key[kept])
 
 
 def random_direction(n_rows: int, seed: int) -> NDArray[np.float64]:

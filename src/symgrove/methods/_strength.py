@@ -124,11 +124,19 @@ def weigh(
         alone = np.zeros(weights.size)
         alone[strongest] = 1.0
         difference = _losses(predictions[strongest], targets, is_logistic=is_logistic) - losses
-        if difference.mean() < CLEARLY * difference.std() / np.sqrt(difference.size):
+        mean, error = _mean_and_error(difference, row_weight)
+        if mean < CLEARLY * error:
             weights, losses = alone, losses + difference
     stacked = np.full(honest.shape[1:], np.nan)
     stacked[:, known] = _stacked(predictions, weights, base)
     return Strength(levels, weights, stacked, float(np.average(losses, weights=row_weight)))
+
+
+def _mean_and_error(values: Matrix, weight: Matrix) -> tuple[float, float]:
+    """Weighted mean and its standard error."""
+    share = weight / weight.sum()
+    mean = float(share @ values)
+    return mean, float(np.sqrt(share**2 @ (values - mean) ** 2))
 
 
 def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
@@ -153,7 +161,8 @@ def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matri
     heavy = HEAVY * scale * np.ones((1, columns.shape[1]))
     A = np.vstack([columns, heavy]) / scale
     b = np.append((y - base) * root, HEAVY * scale) / scale
-    return nnls(A, b)[0][:-1]
+    weights = nnls(A, b)[0][:-1]
+    return weights / max(1.0, weights.sum())
 
 
 def mixture_weights(predictions: Matrix, targets: Matrix, base: Matrix, row_weight: Matrix) -> Matrix:

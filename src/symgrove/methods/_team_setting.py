@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import CpuEngine
-from symgrove.fitness.bootstrap import bootstrap_counts
+from symgrove.fitness.bootstrap import bootstrap_counts, subsample_counts
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods._held_out import Training
@@ -44,7 +44,9 @@ class Ground(NamedTuple):
     ----------
     primitives, dtype
         Programs and what they are evaluated in.
-    standardize, bootstrap, clip : bool
+    standardize, clip : bool
+    sampling : "bootstrap" or float
+        How each team's rows are drawn.
     aggregation : str
     is_logistic : bool
     n_threads, memory_budget : int
@@ -53,8 +55,8 @@ class Ground(NamedTuple):
     primitives: PrimitiveSet
     dtype: str
     standardize: bool
-    bootstrap: bool
     clip: bool
+    sampling: str | float
     aggregation: str
     is_logistic: bool
     n_threads: int
@@ -66,7 +68,10 @@ def make_evolution(ground: Ground, path: Path, training: Training, seed: int, st
     _, Z = _standardized(ground, training)
     n_rows = len(Z)
     row_weight = np.ones(n_rows) if training.weight is None else training.weight / training.weight.mean()
-    counts = bootstrap_counts(n_rows, path.n_teams, seed) if ground.bootstrap else np.ones((path.n_teams, n_rows))
+    if ground.sampling == "bootstrap":
+        counts = bootstrap_counts(n_rows, path.n_teams, seed)
+    else:
+        counts = subsample_counts(n_rows, path.n_teams, seed, float(ground.sampling))
     n_targets = len(training.targets)
     centre, scale = _centre_and_scale(training, is_logistic=ground.is_logistic)
     engine = CpuEngine(
@@ -98,8 +103,9 @@ def _centre_and_scale(training: Training, *, is_logistic: bool) -> tuple[float, 
     if is_logistic:
         return 0.0, 1.0
     y = training.targets[0]
-    centre = float(np.average(y, weights=training.weight))
-    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=training.weight)))
+    reach = float(np.abs(y).max()) or 1.0  # squares of what is divided by it do not overflow
+    centre = reach * float(np.average(y / reach, weights=training.weight))
+    scale = reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=training.weight)))
     return centre, scale if scale > 1e-12 * abs(centre) and np.isfinite(1.0 / scale) else 1.0
 
 
@@ -111,7 +117,7 @@ def to_model(ground: Ground, evolution: TeamEvolution, state: TeamState, trainin
     roots, position = np.unique(state.roots[is_term], return_inverse=True)
     terms = evolution.terms(state, roots)
     coefficients = np.zeros((len(state.roots), roots.size))
-    coefficients[np.nonzero(is_term)[0], position.ravel()] = state.coefficients[is_term]
+    np.add.at(coefficients, (np.nonzero(is_term)[0], position.ravel()), state.coefficients[is_term])
     own = Forest(state.forest.n_features, state.forest.primitives)
     y = training.targets[0]
     return Teams(
@@ -128,14 +134,15 @@ def to_model(ground: Ground, evolution: TeamEvolution, state: TeamState, trainin
         predictions=Range(y.min(), y.max()) if ground.clip and not ground.is_logistic else None,
         aggregation=ground.aggregation,
         is_logistic=ground.is_logistic,
-        errors=scale**2 * state.errors,
+        errors=scale * (scale * state.errors),
         dtype=evolution.engine.dtype,
     )
 
 
 def base_of(training: Training) -> Matrix:
     """What is predicted if nothing is known of a row: the mean of each target."""
-    return np.average(training.targets, axis=1, weights=training.weight)
+    reach = np.maximum(np.abs(training.targets).max(axis=1, keepdims=True), 1e-300)
+    return reach[:, 0] * np.average(training.targets / reach, axis=1, weights=training.weight)
 
 
 def table_bytes(path: Path, n_targets: int, n_rows: int, itemsize: int) -> int:

@@ -90,7 +90,8 @@ class _Tables:
     """Outputs of the teams' terms and their predictions, for one state; made anew when they are of another."""
 
     of: TeamState | None = None
-    values: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    values: Matrix = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    keys: Matrix = field(default_factory=lambda: np.zeros((0, 0)))  # of the terms; NaN where a slot is empty
     predictions: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
 
 
@@ -165,8 +166,7 @@ class TeamEvolution:
         """One generation; nodes are only appended, so that `rollback` can undo it."""
         children = np.unique(self._breed(state))
         outputs = self.engine.outputs(state.forest, children)
-        direction = random_direction(outputs.shape[1], self.seed)
-        candidates = make_terms(children, outputs, self.row_weight, direction)
+        candidates = make_terms(children, outputs, self.row_weight, self._direction())
         tables = self._fill_tables(state)
         tables.of = None  # until every team is done
         new = replace(
@@ -259,12 +259,14 @@ class TeamEvolution:
         weight, score = self._derivatives(j, tables.predictions[j])
         if is_due:
             team.inverse[:] = penalized_inverse(team, weight, self._penalty(j))
+        seen = seen[~np.isin(candidates.key[seen], tables.keys[j])]
         before = team.coefficients.copy()
         joined = recruit(
             team, candidates.values[seen].astype(np.float64), weight, score, self._penalty(j), rules.n_joining
         )
         for slot, chosen in joined:
             state.roots[j, slot] = candidates.root[seen[chosen]]
+            tables.keys[j, slot] = candidates.key[seen[chosen]]
         if self.is_logistic:
             team.coefficients[:] = before  # a full step may lead far away where curvature is small
         if self.is_logistic and self._newton(j, team) < 1.0:
@@ -273,6 +275,7 @@ class TeamEvolution:
             self._newton(j, team)
         dismiss(team, rules.max_terms)
         state.roots[j, ~team.is_taken] = -1
+        tables.keys[j, ~team.is_taken] = np.nan
         if self.is_logistic:
             self._newton(j, team)
         tables.predictions[j] = team.coefficients @ team.values
@@ -353,6 +356,7 @@ class TeamEvolution:
         """States of a single team with one term fewer at a time, the least useful leaving first, each fitted anew."""
         values = self._fill_tables(state).values[0]
         coefficients, is_taken, roots = (a[0].copy() for a in (state.coefficients, state.is_taken, state.roots))
+        is_taken[1:] &= coefficients[1:] != 0  # one that just joined may have no coefficient yet
         team = Team(values, np.zeros((self.n_slots, self.n_slots)), coefficients, is_taken)
         smaller = []
         with one_matrix_thread:
@@ -387,9 +391,11 @@ class TeamEvolution:
         shape = self.n_teams, self.n_slots, self.engine.data.n_rows
         tables.values = np.zeros(shape)  # float64 throughout: sums of products in float32 lose the penalty
         tables.values[:, 0] = 1.0
+        tables.keys = np.full(shape[:2], np.nan)
         if roots.size:
             terms = self.terms(state, roots)
             tables.values[is_term] = terms.values[position.ravel()]
+            tables.keys[is_term] = terms.key[position.ravel()]
         with one_matrix_thread:
             tables.predictions = np.stack([c @ v for c, v in zip(state.coefficients, tables.values, strict=True)])
         tables.of = state
@@ -397,7 +403,11 @@ class TeamEvolution:
 
     def terms(self, state: TeamState, roots: Ids) -> Terms:
         """Distinct programs of a state as terms."""
-        return make_terms(roots, self.engine.outputs(state.forest, roots), self.row_weight)
+        outputs = self.engine.outputs(state.forest, roots)
+        return make_terms(roots, outputs, self.row_weight, self._direction(), keep_all=True)
+
+    def _direction(self) -> Matrix:
+        return random_direction(self.engine.data.n_rows, self.seed)
 
     def to_arrays(self, state: TeamState) -> dict[str, NDArray[Any]]:
         """A state as plain arrays, for a checkpoint."""

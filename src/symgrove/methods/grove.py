@@ -29,6 +29,7 @@ from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods._documentation import document
 from symgrove.methods._estimator import EvolvedEnsemble
 from symgrove.methods._faces import encode_labels
+from symgrove.methods._grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
 from symgrove.methods._held_out import Training
 from symgrove.methods._parameters import check_choice
 from symgrove.methods._run import Found, Job, Outcome, Setting
@@ -47,6 +48,8 @@ GROVE_FUNCTIONS = ("add", "sub", "mul", "aq", "max", "min", "step", "sqrt", "log
 # Of max_time, for the main evolution; the rest is for choosing the strength.
 SHARE_OF_MAIN = 0.5
 FEWEST_ROWS = 100  # that a budget must have room for
+LARGEST_TARGET = 1e100
+FEWEST_ROWS_TO_CHOOSE = 10  # with fewer, the strength is fixed
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -63,7 +66,7 @@ class _GroveParameters(EvolvedEnsemble):
     window: float = 0.5
     n_joining: int = 2
     strength: str = "auto"
-    bootstrap: bool = True
+    sampling: Any = 0.8
     aggregation: str = "interquartile"
     clip: bool = True
     dtype: str = "float32"
@@ -82,12 +85,11 @@ class _GroveParameters(EvolvedEnsemble):
             )
         check_choice("strength", self.strength, ("auto", "fixed"))
         check_choice("aggregation", self.aggregation, ("interquartile", "mean"))
-        check_flag("bootstrap", self.bootstrap)
         check_flag("clip", self.clip)
-        if not self.bootstrap and self.n_estimators > 1:
-            raise ValueError(
-                f"bootstrap=False gives {self.n_estimators} teams the same rows; for one formula, set n_estimators=1."
-            )
+        sampling = self.sampling
+        is_share = isinstance(sampling, (float, np.floating)) and 0 < sampling <= 1
+        if not is_share and not (isinstance(sampling, str) and sampling == "bootstrap"):
+            raise ValueError(f"sampling must be 'bootstrap' or a share of the rows (float up to 1), got {sampling!r}.")
 
     # The evolution
 
@@ -104,10 +106,17 @@ class _GroveParameters(EvolvedEnsemble):
 
     def _ground(self) -> Ground:
         budget = DEFAULT_MEMORY_BUDGET if self.memory_budget is None else int(self.memory_budget)
-        flags = bool(self.standardize), bool(self.bootstrap), bool(self.clip)
-        primitives = PrimitiveSet(self.functions, self.epsilon)
-        logistic = self._is_logistic()
-        return Ground(primitives, self.dtype, *flags, self.aggregation, logistic, self._n_threads(), budget)
+        return Ground(
+            primitives=PrimitiveSet(self.functions, self.epsilon),
+            dtype=self.dtype,
+            standardize=bool(self.standardize),
+            clip=bool(self.clip),
+            sampling=self.sampling,
+            aggregation=self.aggregation,
+            is_logistic=self._is_logistic(),
+            n_threads=self._n_threads(),
+            memory_budget=budget,
+        )
 
     def _main_path(self, generations: int) -> Path:
         is_count = isinstance(self.window, (int, np.integer))
@@ -130,7 +139,8 @@ class _GroveParameters(EvolvedEnsemble):
         return Found(stacks[:1], [state[0].errors], [], stacks if evolution.n_teams == 1 else [])
 
     def _prepare(self, X: Matrix, y: Any, weight: Any, rows: NDArray[np.intp]) -> Job:
-        job = super()._prepare(X, y, self._weighted(y, weight), rows)
+        self._n_rows_given = len(X)
+        job = super()._prepare(X, y, weight, rows)
         n_rows = self._n_rows_that_fit(len(job.training.targets))
         if len(X) <= n_rows:
             return job
@@ -147,12 +157,14 @@ class _GroveParameters(EvolvedEnsemble):
         kept = np.sort(stream(job.seed, "rows").choice(len(X), size=n_rows, replace=False))
         return job._replace(training=take_rows(job.training, kept))
 
+    def _identity(self) -> dict[str, Any]:
+        # The budget decides how many rows there are, if they do not all fit.
+        n_targets = self.classes_.size if hasattr(self, "classes_") and self.classes_.size > 2 else 1
+        return {**super()._identity(), "rows": min(self._n_rows_that_fit(n_targets), self._n_rows_given)}
+
     def _n_rows_that_fit(self, n_targets: int) -> int:
         budget = DEFAULT_MEMORY_BUDGET if self.memory_budget is None else int(self.memory_budget)
         return rows_that_fit(self._main_path(self.generations), n_targets, 8, budget // 2)
-
-    def _weighted(self, y: Any, weight: Any) -> Any:
-        return weight
 
     # Strength
 
@@ -163,7 +175,8 @@ class _GroveParameters(EvolvedEnsemble):
         outcome = super()._evolve(job._replace(max_time=limit), interrupt, given)
         self.strength_ = {f"main {outcome.n_generations}": 1.0}
         self.found_, self.validation_score_ = 1.0, float("nan")
-        if not is_auto or outcome.reason == "interrupted" or not outcome.n_generations:
+        is_too_small = len(job.training.X) < FEWEST_ROWS_TO_CHOOSE
+        if not is_auto or is_too_small or outcome.reason == "interrupted" or not outcome.n_generations:
             return outcome
         end = np.inf if job.max_time is None else start + job.max_time
 
@@ -246,7 +259,8 @@ class _GroveParameters(EvolvedEnsemble):
         labels = [name for name, weight in self.strength_.items() if weight > 0]
         targets = self.classes_ if len(job.training.targets) > 1 else None
         self.ensemble_ = list_teams(stack, names, targets, labels)
-        self.size_path_ = [size_point(smaller, names) for smaller in outcome.found.smaller]
+        is_one_team = stack is outcome.found.smaller[0] if outcome.found.smaller else False
+        self.size_path_ = [size_point(s, names) for s in outcome.found.smaller] if is_one_team else []
         self.feature_importances_ = team_importances(stack, job.training.X, job.seed)
 
     def shared_terms(self, n_most: int | None = 20) -> list[SharedTerm]:
@@ -255,7 +269,7 @@ class _GroveParameters(EvolvedEnsemble):
         Parameters
         ----------
         n_most : int, optional
-            So many terms with the largest coefficients; None: all.
+            So many terms with the largest effect; None: all.
         """
         check_is_fitted(self)
         return shared_terms(self._ensembles[0], getattr(self, "feature_names_in_", None), n_most)
@@ -267,66 +281,13 @@ class _GroveParameters(EvolvedEnsemble):
         `clip=False` or rows within what training rows showed.
         """
         check_is_fitted(self)
-        return stack_as_text(self._ensembles[0], getattr(self, "feature_names_in_", None))
+        stack = self._ensembles[0]
+        if not stack.levels and len(stack.base) == 1:
+            share = float(stack.base[0])
+            return f"{np.log(share / (1 - share)) if self._is_logistic() else share:.6g}"
+        return stack_as_text(stack, getattr(self, "feature_names_in_", None))
 
 
-_TEXT = (
-    "Each of `n_estimators` bootstrap samples owns a team: a ridge regression on at most `max_terms` formulas. One "
-    "population is evolved, and a formula joins a team if it lowers the team's error more than others in the team's "
-    "window; the least useful leave. How strongly to fit is chosen on rows that whole evolutions never saw."
-)
-_OWN = {
-    "population_size": ("int", "New formulas in each generation."),
-    "n_estimators": ("int", "Bootstrap samples, and so teams; for each class, if there are more than two."),
-    "max_terms": ("int", "Formulas in a team; never more than a fifth of the rows."),
-    "max_size": ("int", "Nodes of a formula."),
-    "ridge": ("float", "Penalty on the coefficients of standardised formulas, as a share of the rows."),
-    "window": ("int or float", "New formulas that each team looks at in a generation, or their share (float)."),
-    "n_joining": ("int", "Formulas that may join a team in a generation."),
-    "strength": (
-        '"auto" or "fixed"',
-        "auto: ensembles of different strength are weighed on rows held out of whole evolutions: five folds, or a "
-        "fifth of the rows if there are more than 500. fixed: the one evolution that the parameters describe.",
-    ),
-    "bootstrap": ("bool", "False, with one team: it is fitted on all rows."),
-    "aggregation": ('"interquartile" or "mean"', "How the teams' predictions are combined."),
-    "clip": (
-        "bool",
-        "Keep features, formulas and teams' predictions within what the training rows showed.",
-    ),
-    "target_error": ("float, optional", "Stop once the mean loss of the teams on their samples is this low."),
-    "max_time": (
-        "float, optional",
-        "Seconds; compiling is not counted. With strength=auto, half of them are for the main evolution; if the others "
-        "do not suffice to choose the strength, the main evolution is the model.",
-    ),
-    "n_jobs": ("int, optional", "Threads over teams and rows; the model does not depend on it."),
-}
-_ATTRIBUTES: dict[str, tuple[str, str] | None] = {
-    "ensemble_": ("list of TeamMember", "Teams with formula, n_terms, size, weight, sample, error and level."),
-    "oob_score_": None,
-    "oob_prediction_": None,
-    "history_": (
-        "dict of ndarray",
-        "One entry a generation of the main evolution: generation, errors (of every team, on its sample; of the "
-        "standardised target), mean_size, max_size, n_distinct, n_terms (mean of the teams), n_evaluations, seconds.",
-    ),
-    "size_path_": (
-        "list of SizePoint",
-        "For one team: it, and what is left when the least useful terms leave one by one: n_terms, size, error on the "
-        "training rows, formula and predict. Else empty.",
-    ),
-    "strength_": ("dict", "Weight of each ensemble in the stack, by name and generation."),
-    "found_": ("float", "Sum of the weights: near 0, nothing was found; 1 if the strength is fixed."),
-    "validation_score_": (
-        "float",
-        "R² or accuracy of the stack on rows held out of whole evolutions; NaN if the strength is fixed.",
-    ),
-}
-_CLASSES = (
-    "Two classes: the mean of the teams' probabilities decides. More: teams for each class against the others, over "
-    "one population; their mean probabilities are divided by their sum."
-)
 # Teams and candidates of evolutions that are made only to be judged; windows up to so many candidates are kept.
 FOLD_SIZE = (20, 300)
 SMALL_WINDOW = 10
@@ -348,7 +309,7 @@ def _split(chosen: Strength, paths: tuple[Path, ...]) -> list[Matrix]:
     return np.split(chosen.weights, ends[:-1])
 
 
-@document("Ensemble of sums of formulas for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
+@document("Ensemble of sums of formulas for regression.", TEXT, parameters=OWN, attributes=ATTRIBUTES)
 class GroveRegressor(RegressorMixin, _GroveParameters):
     def _is_logistic(self) -> bool:
         return False
@@ -361,7 +322,10 @@ class GroveRegressor(RegressorMixin, _GroveParameters):
         return (Path("gentle", 2 * self.n_estimators, min(9, self.max_size), Rules(*numbers), (5, 15, 60)),)
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
-        return np.asarray(y, dtype=np.float64)[None, :]
+        targets = np.asarray(y, dtype=np.float64)[None, :]
+        if np.abs(targets).max() > LARGEST_TARGET:
+            raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares cannot be summed; divide it.")
+        return targets
 
     def _y_rules(self) -> dict[str, Any]:
         return {"y_numeric": True}
@@ -404,22 +368,23 @@ class _GroveClassifierParameters(_GroveParameters):
     max_size: int = 12
     ridge: float = 0.1
     window: float = 5
+    sampling: Any = "bootstrap"
     aggregation: str = "mean"
     class_weight: Any = None
 
 
 @document(
     "Ensemble of sums of formulas for classification.",
-    _TEXT + " Teams are logistic regressions on formulas.",
+    TEXT + " Teams are logistic regressions on formulas.",
     parameters={
-        **_OWN,
+        **OWN,
         "class_weight": (
             'dict, "balanced" or None',
             "Weights of the classes, by label; balanced: so that all classes weigh the same.",
         ),
     },
-    attributes=_ATTRIBUTES,
-    classes=_CLASSES,
+    attributes=ATTRIBUTES,
+    classes=CLASSES,
 )
 class GroveClassifier(ClassifierMixin, _GroveClassifierParameters):
     def _is_logistic(self) -> bool:
@@ -440,11 +405,11 @@ class GroveClassifier(ClassifierMixin, _GroveClassifierParameters):
         self.classes_, targets = encode_labels(y)
         return targets
 
-    def _weighted(self, y: Any, weight: Any) -> Any:
-        if self.class_weight is None:
-            return weight
-        own = compute_sample_weight(self.class_weight, y)
-        return own if weight is None else own * weight
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Any, int]:
+        if self.class_weight is not None:
+            own = compute_sample_weight(self.class_weight, np.asarray(y).ravel())
+            sample_weight = own if sample_weight is None else own * np.asarray(sample_weight)
+        return super()._check_data(X, y, sample_weight)
 
     def _score_of(self, honest: Matrix, training: Training) -> float:
         """Accuracy on rows that were held out."""

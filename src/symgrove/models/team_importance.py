@@ -33,8 +33,13 @@ def team_importances(stack: Stack, X: NDArray[np.float64], seed: int) -> NDArray
 
 def _lost(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     """1 - squared correlation, 0 where the predictions are constant."""
-    b, a = before - before.mean(), after - after.mean()
+    b, a = (v - v.mean() for v in (before / _reach(before), after / _reach(after)))
     size = (b @ b) * (a @ a)
     if not size > 0 or np.array_equal(before, after):
         return 0.0
     return float(np.clip(1.0 - (a @ b) ** 2 / size, 0.0, 1.0))
+
+
+def _reach(values: NDArray[np.float64]) -> float:
+    """The largest distance from zero, or 1: what values are divided by so that squares do not overflow."""
+    return float(np.abs(values).max()) or 1.0

@@ -80,7 +80,8 @@ class SizePoint:
     n_terms, size : int
         Terms, and nodes of all terms.
     error : float
-        On the training rows: root mean squared error, or mean of minus the logarithm of the label's probability.
+        On the rows of the team's sample: root mean squared error, or mean of minus the logarithm of the label's
+        probability.
     formula : str
         As of a TeamMember.
     """
@@ -97,7 +98,12 @@ class SizePoint:
         return stack_as_text(self._stack, self._names)
 
     def predict(self, X: Any) -> Matrix:
-        """Predictions; for a classifier, probabilities of the second class."""
+        """Predictions; for a classifier, probabilities of the second class.
+
+        Columns of frames are found by name.
+        """
+        if self._names is not None and hasattr(X, "columns"):
+            X = X[list(self._names)]
         return self._stack.predict(np.asarray(X, dtype=np.float64))[0]
 
 
@@ -123,12 +129,15 @@ class SharedTerm(NamedTuple):
         Standard deviation of the coefficient over the teams.
     share : float
         Of the teams that have the term.
+    effect : float
+        The mean coefficient times the term's standard deviation on the training rows; terms are sorted by it.
     """
 
     formula: str
     coefficient: float
     spread: float
     share: float
+    effect: float
 
 
 def list_teams(
@@ -187,13 +196,14 @@ def _sum(forest: Forest, teams: Teams, coefficients: Matrix, intercept: float, *
 def stack_as_text(stack: Stack, names: Sequence[str] | None) -> str:
     """The whole model as one sum, or a clear error if it is none."""
     is_mean = all(t.n_teams < 4 or t.aggregation == "mean" for t in stack.levels)
-    is_linear = all(t.n_teams == 1 or not t.is_logistic for t in stack.levels)
-    if not stack.levels:
-        return f"{stack.base[0]:.6g}"
-    if not (is_mean and is_linear) or (stack.levels[0].is_logistic and len(stack.levels) > 1):
+    if len(stack.base) > 1:
+        raise ValueError("a model of more than two classes is not one sum; `ensemble_` has the sums of its teams.")
+    is_logistic = any(t.is_logistic for t in stack.levels)
+    is_one_team = len(stack.levels) == 1 and stack.levels[0].n_teams == 1 and stack.weights[0] == 1
+    if not is_mean or (is_logistic and not is_one_team):
         raise ValueError(
             "this model is not one sum: its teams are combined by the interquartile mean, or are probabilities. Fit "
-            "with n_estimators=1, bootstrap=False and strength='fixed' or, for regression, with aggregation='mean'."
+            "with n_estimators=1, sampling=1.0 and strength='fixed' or, for regression, with aggregation='mean'."
         )
     parts = [
         (w, t, t.coefficients.mean(axis=0), t.intercept.mean())
@@ -208,6 +218,10 @@ def stack_as_text(stack: Stack, names: Sequence[str] | None) -> str:
 
 def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) -> list[SharedTerm]:
     """Terms of the sum over all teams of the strongest level, those with the largest mean coefficient first."""
+    if not stack.levels:
+        return []
+    if len(stack.base) > 1:
+        raise ValueError("teams of different classes share no sum; `ensemble_` has the sums of the teams.")
     teams = stack.levels[int(np.argmax(stack.weights))]
     mean = teams.coefficients.mean(axis=0)
     order = np.argsort(-np.abs(mean), kind="stable")[:n_most]
@@ -216,7 +230,9 @@ def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) 
         forest = Forest(teams.forest.n_features, teams.forest.primitives)
         root = int(forest.copy_from(teams.forest, teams.programs[i : i + 1])[0])
         shown = simplify(forest, teams.standardization.in_user_units(forest, root))
-        column = teams.coefficients[:, i] / teams.spread[i]
-        share = float((column != 0).mean())
-        found.append(SharedTerm(to_text(forest, shown, names), float(column.mean()), float(column.std()), share))
+        own = teams.coefficients[:, i]
+        column = own / teams.spread[i]
+        share = float((own != 0).mean())
+        text = to_text(forest, shown, names)
+        found.append(SharedTerm(text, float(column.mean()), float(column.std()), share, float(own.mean())))
     return found

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.matrix_library import one_matrix_thread
 from symgrove.forest.forest import Forest
 from symgrove.models.standardization import Standardization
 
@@ -97,19 +98,20 @@ class Teams:
                 Z = self.standardization.apply(X[rows])
             if self.features is not None:
                 Z = self.features.clip(Z)
-            data = make_dataset(Z.astype(self.dtype), np.zeros(len(Z)), self.dtype)
+            largest = np.finfo(self.dtype).max
+            data = make_dataset(np.clip(Z, -largest, largest).astype(self.dtype), np.zeros(len(Z)), self.dtype)
             with CpuEngine(data, self.forest.primitives, n_threads) as engine:
                 outputs = engine.outputs(self.forest, self.programs).astype(np.float64)
             with np.errstate(all="ignore"):
                 values = (outputs - self.centre[:, None]) / self.spread[:, None]
-            values = np.nan_to_num(values, nan=0.0)  # no opinion
             if self.terms is not None:
                 values = np.clip(values, self.terms.low[:, None], self.terms.high[:, None])
+            values = np.where(np.isfinite(values), values, 0.0)  # no opinion
             yield rows, values
 
     def team_predictions(self, values: Matrix) -> Matrix:
         """Predictions of the teams, (n_teams, n_rows), from values of the terms: probabilities if logistic."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_matrix_thread:  # the same bits for any number of threads
             sums = self.coefficients @ values + self.intercept[:, None]
         if self.is_logistic:
             return 1.0 / (1.0 + np.exp(-np.clip(sums, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))

@@ -18,7 +18,7 @@ from symgrove.variation._mixture import Ingredients, Lists
 
 # Crossover, mutation, perturbation, join, new, hoist.
 SHARES = (0.30, 0.20, 0.20, 0.15, 0.10, 0.05)
-SHARE_OF_CONSTANTS = 0.2
+SHARE_OF_CONSTANTS = 0.15
 CONSTANT_SPREAD = 1.5
 TREE_HEIGHT = 2  # of new programs and branches, at most
 
