@@ -9,7 +9,16 @@ import sys
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-from benchmarks import bench_fit, bench_fitness, bench_methods, bench_raw, bench_rows, bench_sharing, bench_startup
+from benchmarks import (
+    bench_fit,
+    bench_fitness,
+    bench_grove,
+    bench_methods,
+    bench_raw,
+    bench_rows,
+    bench_sharing,
+    bench_startup,
+)
 from benchmarks.table import show, show_header
 
 PARTS = {
@@ -19,6 +28,7 @@ PARTS = {
     "rows": bench_rows,
     "fit": bench_fit,
     "methods": bench_methods,
+    "grove": bench_grove,
     "startup": bench_startup,
 }
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,14 +146,13 @@ class TeamEvolution:
         is_taken = np.zeros(shape, dtype=np.bool_)
         is_taken[:, 0] = True
         inverse = np.zeros((self.n_teams, 0, 0) if self.is_logistic else (*shape, self.n_slots))
-        total = self.weights.sum(axis=1)
-        mean = (self.weights * self.targets[self.target_of]).sum(axis=1) / total
+        mean = (self.weights * self.targets[self.target_of]).sum(axis=1) / self._total
         if self.is_logistic:
             share = np.clip(mean, 1e-3, 1 - 1e-3)
             coefficients[:, 0] = np.log(share / (1 - share))
         else:
             coefficients[:, 0] = mean
-            inverse[:, 0, 0] = 1.0 / total
+            inverse[:, 0, 0] = 1.0 / self._total
         forest = self.vary.forest
         roots = np.full(shape, -1, dtype=np.int64)
         state = TeamState(-1, 0, forest, 0, roots, coefficients, is_taken, inverse, np.zeros(self.n_teams))
@@ -259,7 +259,8 @@ class TeamEvolution:
         weight, score = self._derivatives(j, tables.predictions[j])
         if is_due:
             team.inverse[:] = penalized_inverse(team, weight, self._penalty(j))
-        seen = seen[~np.isin(candidates.key[seen], tables.keys[j])]
+        is_known = (candidates.key[seen][:, None] == tables.keys[j]).any(axis=1)
+        seen = seen[~is_known]
         before = team.coefficients.copy()
         joined = recruit(
             team, candidates.values[seen].astype(np.float64), weight, score, self._penalty(j), rules.n_joining
@@ -334,14 +335,19 @@ class TeamEvolution:
                 return share
         return 0.0
 
+    @cached_property
+    def _total(self) -> Matrix:
+        """Weight of each team's sample."""
+        return self.weights.sum(axis=1)
+
     def _penalty(self, j: int) -> float:
         """Ridge penalty in the units of the Gram matrix; the logistic loss has at most a quarter of the curvature."""
-        return self.rules.ridge * float(self.weights[j].sum()) * (0.25 if self.is_logistic else 1.0)
+        return self.rules.ridge * float(self._total[j]) * (0.25 if self.is_logistic else 1.0)
 
     def _errors(self, predictions: Matrix) -> Matrix:
         """Mean loss of every team on its sample."""
         losses = np.stack([self._losses(j, own) for j, own in enumerate(predictions)])
-        return (self.weights * losses).sum(axis=1) / self.weights.sum(axis=1)
+        return (self.weights * losses).sum(axis=1) / self._total
 
     def _losses(self, j: int, predictions: Matrix) -> Matrix:
         """Loss of a team on every row: squares, or minus the logarithm of the probability of the label."""
