@@ -414,4 +414,6 @@ def test_choices_that_do_not_exist_get_a_clear_error(tiny):
 
 
 def test_every_kind_of_study_is_known():
-    assert {load_study(name).kind for name in NAMES} == set(KINDS) == {"table", "pruning", *figures.FIGURES}
+    assert (
+        {load_study(name).kind for name in NAMES} == set(KINDS) == {"table", "comparison", "pruning", *figures.FIGURES}
+    )
