@@ -242,7 +242,7 @@ def test_runs_in_parallel_give_the_same_rows(tiny, tmp_path, backend):
 def test_a_dask_cluster_gives_the_same_rows(tiny, tmp_path):
     alone = run_study(tiny, tmp_path / "alone", own=friedman())
     with (
-        dask.distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask.distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         dask.distributed.Client(cluster),
         joblib.parallel_config(backend="dask"),
     ):
