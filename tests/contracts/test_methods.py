@@ -37,6 +37,8 @@ METHODS = {
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }
 GROVE = (sg.GroveRegressor, sg.GroveClassifier)
+# With its defaults Grove would take ten minutes for scikit-learn's checks.
+SMALLER = {kind: {"generations": 5, "n_estimators": 5, "population_size": 100} for kind in GROVE}
 EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "bootstrap draws differ, as for RandomForest"}
 # Methods that draw no samples pass that check too.
 NO_SAMPLES = (sg.ClassicGPRegressor, sg.ClassicGPClassifier, sg.StandardGPClassifier)
@@ -100,7 +102,10 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([kind() for kind in METHODS], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [kind(**SMALLER.get(kind, {})) for kind in METHODS],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn_checks_with_the_default_parameters(estimator, check):
     check(estimator)
 
