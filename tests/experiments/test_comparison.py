@@ -63,6 +63,9 @@ def test_signs_compare_with_the_first_method_over_all_cells():
     (_, errors), (_, seconds) = page.tables
     assert errors[1:] == [["A", "0.000", "0.000"], ["B", "1.450 ▽", "-0.005 ="]]
     assert seconds[1] == ["A", "1.50", "1.50"]
+    rows.popitem()
+    (_, errors), _ = tables.page_of_comparison(study, rows, tasks, None).tables
+    assert errors[2][2] == "0.010 (9) ="
     assert holm([2 / 2**10, 0.8])[0] < 0.05
 
 

@@ -153,6 +153,7 @@ def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str
     first = study.methods[0]
     found = {(m.name, d): _by_split(study, m, d, rows, tasks, n_runs) for m in study.methods for d in study.datasets}
     signs = _paired_signs(study, found, tasks)
+    n_splits = max((len(o) for o in found.values()), default=0)
     errors = [["method", *(name.upper() for name in study.datasets)]]
     seconds = [["method", *(name.upper() for name in study.datasets)]]
     for method in study.methods:
@@ -160,13 +161,14 @@ def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str
         if not any(own):
             continue
         medians = [f"{np.median([r['test'] for r in o.values()]):.3f}" if o else "" for o in own]
+        medians = [f"{m} ({len(o)})" if 0 < len(o) < n_splits else m for m, o in zip(medians, own, strict=True)]
         marks = [signs.get((method.name, dataset), "") for dataset in study.datasets]
         errors.append([method.label, *(f"{m} {s}".strip() for m, s in zip(medians, marks, strict=True))])
         times = [f"{np.median([r['seconds'] for r in o.values()]):.2f}" if o else "" for o in own]
         seconds.append([method.label, *times])
-    n_splits = max((len(o) for o in found.values()), default=0)
     legend = (
-        f"Median of {n_splits} splits, test rows: root mean squared error (regression), accuracy (classification). "
+        f"Median of {n_splits} splits, or of as many as stand in parentheses, test rows: root mean squared error "
+        "(regression), accuracy (classification). "
         f"Compared with {first.label} split by split (Wilcoxon signed-rank, Holm-Bonferroni over all cells, 0.05): "
         f"▽ significantly worse than {first.label}, ▲ significantly better, = neither (always so with few splits)."
     )
