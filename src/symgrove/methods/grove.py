@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -93,16 +94,17 @@ class _GroveParameters(EvolvedEnsemble):
 
     # The evolution
 
+    @abstractmethod
     def _is_logistic(self) -> bool:
-        raise NotImplementedError
+        """Whether teams predict log odds."""
 
+    @abstractmethod
     def _other_paths(self, n_rows: int) -> tuple[Path, ...]:
         """Evolutions of other strength that may enter the stack."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _early_snapshots(self) -> tuple[int, ...]:
         """Generations after which the main evolution is weaker, but may be the better for it."""
-        raise NotImplementedError
 
     def _ground(self) -> Ground:
         budget = DEFAULT_MEMORY_BUDGET if self.memory_budget is None else int(self.memory_budget)
@@ -226,8 +228,9 @@ class _GroveParameters(EvolvedEnsemble):
         self.found_ = float(chosen.weights.sum())
         self.validation_score_ = self._score_of(chosen.honest, job.training)
 
+    @abstractmethod
     def _score_of(self, honest: Matrix, training: Training) -> float:
-        raise NotImplementedError
+        """Score of honest predictions on the rows that were held out."""
 
     # The model
 
@@ -244,10 +247,10 @@ class _GroveParameters(EvolvedEnsemble):
         return self._is_logistic()
 
     def _make_source(self, forest: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # not asked for: `_make_parts` makes the evolution
 
     def _make_part(self, material: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # as above
 
     def _finish(self, job: Job, outcome: Outcome, n_given: int) -> None:
         stack: Stack = outcome.found.ensembles[0]
