@@ -7,7 +7,6 @@ made; the evolution itself is `_run.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -21,12 +20,8 @@ from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.loop import Observer
 from symgrove.fitness.bootstrap import check_sample_weight
-from symgrove.fitness.losses import Loss
-from symgrove.forest.forest import Forest
-from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods._callbacks import CallbackSupport, has_callbacks, run_with_callbacks, tell_callbacks
-from symgrove.methods._gp import Material
-from symgrove.methods._held_out import Head, HeldOutError, Training, split
+from symgrove.methods._held_out import Training, split
 from symgrove.methods._input import check_columns, check_finite, is_foreign_frame
 from symgrove.methods._parameters import EvolutionParameters
 from symgrove.methods._run import (
@@ -39,14 +34,9 @@ from symgrove.methods._run import (
     as_list,
     make_setting,
     n_workers,
-    parts_for_targets,
-    programs_found,
     run,
 )
-from symgrove.methods._several import Part, States
-from symgrove.models.importance import feature_importances
-from symgrove.models.members import Member, list_members
-from symgrove.models.out_of_bag import OutOfBag, predict_out_of_bag
+from symgrove.methods._several import States
 from symgrove.models.standardization import Standardization
 
 # What has been compiled in this process: kinds of estimators with their functions and dtype.
@@ -74,45 +64,27 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         """Targets of the runs, (n_targets, n_rows); sets what decoding needs."""
 
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """What programs are scored by."""
-
-    @abstractmethod
-    def _make_source(self, forest: Forest) -> RandomPrograms:
-        """Where random programs come from."""
-
-    @abstractmethod
-    def _make_part(self, material: Material) -> Part:
-        """The method on one target."""
-
-    @abstractmethod
-    def _head(self, n_targets: int) -> Head:
-        """What is done with members' outputs before they are combined; None: nothing."""
-
     def _aggregation(self) -> str:
         """How members' predictions are combined: mean or median."""
         return "mean"
 
+    @abstractmethod
     def _make_parts(
         self, training: Training, standardization: Standardization, seed: int, member: int, stack: ExitStack
     ) -> list[Any]:
         """The evolutions of one run."""
-        return list(parts_for_targets(self, training, standardization, seed, member, stack))
 
+    @abstractmethod
     def _found(self, setting: Setting, state: States, training: Training) -> Found:
         """The model of a state."""
-        return programs_found(setting, state, training)
 
-    def _held_out_error(self, held_out: Training, setting: Setting, stack: ExitStack) -> Callable[[States], float]:
-        """What measures the error of a state on rows held out for early stopping."""
-        head = self._head(len(held_out.targets))
-        parts = setting.method.parts
-        return HeldOutError(held_out, head, setting.aggregation, setting.standardization, parts, stack)
+    @abstractmethod
+    def _is_classifier(self) -> bool:
+        """Whether the target is classes."""
 
-    def _has_out_of_bag(self) -> bool:
-        """Whether members leave training rows out."""
-        return True
+    @abstractmethod
+    def _set_model(self, job: Job, outcome: Outcome, n_given: int) -> None:
+        """Set what predictions need and what people read; `n_given` rows were given to `fit`."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Evolve an ensemble.
@@ -231,7 +203,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
     def _warm_up(self) -> None:
         """Compile, or load from the cache, on a few made-up rows: `max_time` does not count it."""
         names = tuple(f if isinstance(f, str) else getattr(f, "function", f) for f in as_list(self.functions))
-        options = (str(self.dtype), repr(self._loss()), repr(getattr(self, "selection", "")))
+        options = (str(self.dtype), *(repr(getattr(self, name, "")) for name in ("linear_scaling", "selection")))
         key = (type(self).__name__, names, *options)
         if key in _warmed_up:
             return
@@ -277,34 +249,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
         self.n_generations_ = outcome.n_generations
         self.history_ = outcome.history
         self._ensembles = outcome.found.ensembles
-        self.ensemble_: list[Any]
-        self.ensemble_, prediction = self._list_members(job.training, outcome)
-        if self._has_out_of_bag():
-            self._set_out_of_bag(job.training, prediction, n_given)
-        self.feature_importances_ = feature_importances(self._ensembles, job.training.X, job.seed)
-
-    def _list_members(self, training: Training, outcome: Outcome) -> tuple[list[Member], NDArray[np.float64]]:
-        """The members as people read them, and the out-of-bag predictions of every target."""
-        names = getattr(self, "feature_names_in_", None)
-        prune = bool(getattr(self, "prune", True)) and self._aggregation() == "mean"
-        members: list[Member] = []
-        predictions = []
-        for k, (ensemble, in_bag, outside) in enumerate(zip(*outcome.found[:3], strict=True)):
-            head = self._head(len(training.targets))
-            found: OutOfBag = predict_out_of_bag(
-                ensemble, training.X, training.targets[k], outside, training.weight, head
-            )
-            predictions.append(found.prediction)
-            target = self.classes_[k] if len(outcome.found.ensembles) > 1 else None
-            members += list_members(ensemble, in_bag, found.error, names, target, prune=prune)
-        return members, np.stack(predictions)
-
-    @abstractmethod
-    def _set_out_of_bag(self, training: Training, prediction: NDArray[np.float64], n_given: int) -> None:
-        """Set `oob_prediction_`, with a row for each of the `n_given` rows, and `oob_score_`."""
-
-    def _is_classifier(self) -> bool:
-        return self._head(1) is not None
+        self._set_model(job, outcome, n_given)
 
     def _check_predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -11,14 +11,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
-from symgrove.methods._estimator import EvolvedEnsemble
 from symgrove.methods._held_out import Head, Training
+from symgrove.methods._program_ensemble import ProgramEnsemble
 from symgrove.models.ensemble import clipped, votes_of
 
 Matrix = NDArray[np.float64]
 
 
-class EnsembleRegressor(RegressorMixin, EvolvedEnsemble):
+class EnsembleRegressor(RegressorMixin, ProgramEnsemble):
     """Predicts the mean of the members."""
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
@@ -67,7 +67,7 @@ class EnsembleRegressor(RegressorMixin, EvolvedEnsemble):
         return self._ensembles[0].predict(X, self._n_threads())
 
 
-class EnsembleClassifier(ClassifierMixin, EvolvedEnsemble):
+class EnsembleClassifier(ClassifierMixin, ProgramEnsemble):
     """Two classes: the members' votes. More: an ensemble for each class."""
 
     def _encode(self, y: NDArray[Any]) -> Matrix:

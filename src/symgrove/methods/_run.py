@@ -35,6 +35,7 @@ from symgrove.rng import stream
 
 if TYPE_CHECKING:
     from symgrove.methods._estimator import EvolvedEnsemble
+    from symgrove.methods._program_ensemble import ProgramEnsemble
 
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 Saved = tuple[dict[str, NDArray[Any]], dict[str, Any]]
@@ -152,7 +153,7 @@ def make_setting(
 
 
 def parts_for_targets(
-    estimator: EvolvedEnsemble,
+    estimator: ProgramEnsemble,
     training: Training,
     standardization: Standardization,
     seed: int,

@@ -94,6 +94,9 @@ class _GroveParameters(EvolvedEnsemble):
 
     # The evolution
 
+    def _is_classifier(self) -> bool:
+        return self._is_logistic()
+
     @abstractmethod
     def _is_logistic(self) -> bool:
         """Whether teams predict log odds."""
@@ -234,30 +237,8 @@ class _GroveParameters(EvolvedEnsemble):
 
     # The model
 
-    def _has_out_of_bag(self) -> bool:
-        return False
-
-    def _head(self, n_targets: int) -> Any:
-        return None
-
-    def _set_out_of_bag(self, training: Training, prediction: Matrix, n_given: int) -> None:
-        raise NotImplementedError  # it would be optimistic; `validation_score_` is not
-
-    def _loss(self) -> Any:
-        return self._is_logistic()
-
-    def _make_source(self, forest: Any) -> Any:
-        raise NotImplementedError  # not asked for: `_make_parts` makes the evolution
-
-    def _make_part(self, material: Any) -> Any:
-        raise NotImplementedError  # as above
-
-    def _finish(self, job: Job, outcome: Outcome, n_given: int) -> None:
+    def _set_model(self, job: Job, outcome: Outcome, n_given: int) -> None:
         stack: Stack = outcome.found.ensembles[0]
-        self.stop_reason_ = outcome.reason
-        self.n_generations_ = outcome.n_generations
-        self.history_ = outcome.history
-        self._ensembles = [stack]
         names = getattr(self, "feature_names_in_", None)
         labels = [name for name, weight in self.strength_.items() if weight > 0]
         targets = self.classes_ if len(job.training.targets) > 1 else None
@@ -391,9 +372,6 @@ class _GroveClassifierParameters(_GroveParameters):
 )
 class GroveClassifier(ClassifierMixin, _GroveClassifierParameters):
     def _is_logistic(self) -> bool:
-        return True
-
-    def _is_classifier(self) -> bool:
         return True
 
     def _early_snapshots(self) -> tuple[int, ...]:

@@ -29,10 +29,11 @@ from symgrove.evolution.interrupt import StopOnFile, StopOnInterrupt, ignoring_i
 from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.methods._callbacks import has_callbacks, tell_callbacks
 from symgrove.methods._documentation import document
-from symgrove.methods._estimator import EvolvedEnsemble, generation_of
+from symgrove.methods._estimator import generation_of
 from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
 from symgrove.methods._gp import Material, gp_arguments
 from symgrove.methods._parameters import EnsembleParameters
+from symgrove.methods._program_ensemble import ProgramEnsemble
 from symgrove.methods._run import Found, Job, Outcome, Saved, n_workers, run
 from symgrove.methods.two_segp import TwoSEGP
 from symgrove.models.ensemble import join_ensembles
@@ -62,7 +63,7 @@ def matched_budget(n_estimators: int, population_size: int, generations: int) ->
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _IndependentGPParameters(EnsembleParameters, EvolvedEnsemble):
+class _IndependentGPParameters(EnsembleParameters, ProgramEnsemble):
     n_estimators: int = 10
     tournament_size: int = 8
     match_budget: bool = False
@@ -154,7 +155,7 @@ class _IndependentGPParameters(EnsembleParameters, EvolvedEnsemble):
         return stored
 
 
-def _evolve_member(estimator: EvolvedEnsemble, job: Job, stop: StopOnFile, process: int) -> Outcome | None:
+def _evolve_member(estimator: ProgramEnsemble, job: Job, stop: StopOnFile, process: int) -> Outcome | None:
     """One evolution, maybe in another process; None if a stop was requested before it began."""
     if job.member > 0 and stop.is_requested:
         return None
