@@ -15,7 +15,7 @@ def ensemble_of(*members, fallback=0.25):
     forest = Forest(1, PrimitiveSet(("add", "mul", "sub", "cube")))
     roots = np.array([parse(forest, formula) for formula, _, _ in members])
     slope, intercept = (np.array(values) for values in zip(*((s, i) for _, s, i in members), strict=True))
-    return make_ensemble(forest, roots, slope, intercept, fallback, no_standardization(1), np.dtype("float64"))
+    return make_ensemble(forest, roots, slope, intercept, fallback, no_standardization(1))
 
 
 INF, NAN = "cube(x0)", "cube(x0) - cube(x0)"  # at x0 = 1e200

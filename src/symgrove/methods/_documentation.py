@@ -62,7 +62,10 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "bool",
         "Show members with equal programs as one, with averaged coefficients. Predictions are the same.",
     ),
-    "dtype": ('"float64" or "float32"', "What programs are evaluated in; float32 is about 1.5 times faster."),
+    "dtype": (
+        '"float64" or "float32"',
+        "What programs are evaluated in while they evolve; float32 is about 1.5 times faster. Predictions are float64.",
+    ),
     "memory_budget": (
         "int, optional",
         "Bytes for intermediate results, 2 GiB by default; the data are not included.",

@@ -264,7 +264,6 @@ def programs_found(setting: Setting, state: States, training: Training) -> Found
                 elites.intercept,
                 fallback,
                 setting.standardization,
-                part.engine.dtype,
                 setting.aggregation,
                 part.loss.threshold,
             )

@@ -135,7 +135,6 @@ def to_model(ground: Ground, evolution: TeamEvolution, state: TeamState, trainin
         aggregation=ground.aggregation,
         is_logistic=ground.is_logistic,
         errors=scale * (scale * state.errors),
-        dtype=evolution.engine.dtype,
     )
 
 

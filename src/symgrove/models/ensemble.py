@@ -3,13 +3,14 @@
 Every sample contributes a program with its own slope and intercept. Programs that several samples chose are stored and
 evaluated once, and the mean of their predictions is that of one member with averaged coefficients (Virgolin 2021,
 pruning): exact, up to rounding. Votes and the spread still use the coefficients of every sample.
+
+Predictions are made in double precision, whatever programs were evolved in, so that a model means the same everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,6 @@ class Ensemble:
     fallback : float
         Prediction where no member's output is finite: the mean of the training target.
     standardization : Standardization
-    dtype : numpy.dtype
-        What programs are evaluated in.
     aggregation : "mean" or "median"
         How the members' predictions are combined.
     threshold : float
@@ -55,7 +54,6 @@ class Ensemble:
     intercept: NDArray[np.float64]
     fallback: float
     standardization: Standardization
-    dtype: np.dtype[Any]
     aggregation: str = "mean"
     threshold: float = THRESHOLD
 
@@ -69,8 +67,8 @@ class Ensemble:
         for start in range(0, len(X), ROWS_AT_A_TIME):
             rows = slice(start, min(start + ROWS_AT_A_TIME, len(X)))
             with np.errstate(over="ignore"):
-                Z = self.standardization.apply(X[rows]).astype(self.dtype)
-            data = make_dataset(Z, np.zeros(len(Z)), self.dtype)
+                Z = self.standardization.apply(X[rows])
+            data = make_dataset(Z, np.zeros(len(Z)), "float64")
             with CpuEngine(data, self.forest.primitives, n_threads) as engine:
                 yield rows, engine.outputs(self.forest, self.programs)
 
@@ -180,7 +178,6 @@ def join_ensembles(ensembles: Sequence[Ensemble]) -> Ensemble:
         np.concatenate([e.intercept for e in ensembles]),
         first.fallback,
         first.standardization,
-        first.dtype,
         first.aggregation,
         first.threshold,
     )
@@ -193,7 +190,6 @@ def make_ensemble(
     intercept: NDArray[np.float64],
     fallback: float,
     standardization: Standardization,
-    dtype: np.dtype[Any],
     aggregation: str = "mean",
     threshold: float = THRESHOLD,
 ) -> Ensemble:
@@ -202,4 +198,4 @@ def make_ensemble(
     distinct, program_of = np.unique(roots, return_inverse=True)
     programs = own.copy_from(forest, distinct)
     members = program_of.ravel(), slope, intercept
-    return Ensemble(own, programs, *members, fallback, standardization, dtype, aggregation, threshold)
+    return Ensemble(own, programs, *members, fallback, standardization, aggregation, threshold)

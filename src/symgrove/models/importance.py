@@ -33,8 +33,8 @@ def feature_importances(ensembles: Sequence[Ensemble], X: NDArray[np.float64], s
 
 
 def _strengths(ensemble: Ensemble, X: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
-    Z = ensemble.standardization.apply(X).astype(ensemble.dtype)
-    data = make_dataset(Z, np.zeros(len(Z)), ensemble.dtype)
+    Z = ensemble.standardization.apply(X)
+    data = make_dataset(Z, np.zeros(len(Z)), "float64")
     weight = np.bincount(ensemble.program_of, ensemble.slope != 0, ensemble.programs.size) / ensemble.n_samples
     uses = _uses(ensemble)
     strength = np.zeros(X.shape[1])

@@ -64,8 +64,6 @@ class Teams:
         Whether teams' sums are log odds.
     errors : (n_teams,)
         Mean loss of each team on its sample: squares, or minus the logarithm of the probability of the label.
-    dtype : numpy.dtype
-        What programs are evaluated in.
     """
 
     forest: Forest
@@ -82,7 +80,6 @@ class Teams:
     aggregation: str
     is_logistic: bool
     errors: Matrix
-    dtype: np.dtype[Any]
 
     @property
     def n_teams(self) -> int:
@@ -98,10 +95,10 @@ class Teams:
                 Z = self.standardization.apply(X[rows])
             if self.features is not None:
                 Z = self.features.clip(Z)
-            largest = np.finfo(self.dtype).max
-            data = make_dataset(np.clip(Z, -largest, largest).astype(self.dtype), np.zeros(len(Z)), self.dtype)
+            largest = np.finfo(np.float64).max
+            data = make_dataset(np.clip(Z, -largest, largest), np.zeros(len(Z)), "float64")
             with CpuEngine(data, self.forest.primitives, n_threads) as engine:
-                outputs = engine.outputs(self.forest, self.programs).astype(np.float64)
+                outputs = engine.outputs(self.forest, self.programs)
             with np.errstate(all="ignore"):
                 values = (outputs - self.centre[:, None]) / self.spread[:, None]
             if self.terms is not None:
