@@ -14,6 +14,7 @@ from symgrove.methods.classic_gp import ClassicGPClassifier, ClassicGPRegressor
 from symgrove.methods.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
 from symgrove.methods.grove import GroveClassifier, GroveRegressor
 from symgrove.methods.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.methods.saving import load
 from symgrove.methods.spatial_gp import SpatialGPRegressor
 from symgrove.methods.standard_gp import StandardGPClassifier
 from symgrove.methods.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
@@ -47,6 +48,7 @@ __all__ = [
     "TwoSEGPClassifier",
     "TwoSEGPRegressor",
     "bootstrap_counts",
+    "load",
     "make_dataset",
     "out_of_bag",
     "parse",

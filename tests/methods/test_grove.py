@@ -137,9 +137,9 @@ def test_shared_terms_show_how_sure_the_teams_are(data):
         )
 
 
-def test_what_is_no_sum_says_so(data):
-    with pytest.raises(ValueError, match="not one sum"):
-        sg.GroveRegressor(**SMALL, strength="fixed").fit(*data).formula()
+def test_what_is_no_sum_is_spelled_out(data):
+    text = sg.GroveRegressor(**SMALL, strength="fixed").fit(*data).formula()
+    assert text.startswith("prediction = interquartile_mean(m_1, ")
 
 
 def test_predictions_stay_within_what_was_seen(data):
@@ -286,7 +286,7 @@ def test_a_team_comes_close_to_its_best_coefficients(data):
     """Newton steps of many generations end near the penalised maximum of the likelihood."""
     X, y = data[0], (data[1] > np.median(data[1])).astype(float)
     settings = {**SMALL, "n_estimators": 1, "sampling": 1.0, "generations": 60, "max_terms": 3}
-    model = sg.GroveClassifier(**settings, strength="fixed", clip=False).fit(X, y)
+    model = sg.GroveClassifier(**settings, strength="fixed", clip=False, ridge=0.1).fit(X, y)
     teams = model._ensembles[0].levels[0]
     ((_, values),) = teams.term_values(X)
     penalty = 0.1 * 150 / 4
@@ -411,22 +411,21 @@ def test_the_same_bits_for_any_number_of_matrix_threads():
     np.testing.assert_array_equal(*(model.predict(X) for model in models))
 
 
-def test_formulas_of_classifiers_are_log_odds_or_refused():
+def test_formulas_of_classifiers_are_log_odds_or_spelled_out():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] + 1.5 * rng.normal(size=80) > 0).astype(int)
-    settings = {**ONE, "clip": False}
+    # Without `step`, which may tip over where a constant is a value of the data and rounding differs.
+    settings = {**ONE, "clip": False, "functions": ("add", "mul", "aq", "log1p")}
     model = sg.GroveClassifier(**settings).fit(X, y)
     log_odds = values_of(model, [model.formula()], X)[0]
     np.testing.assert_allclose(1 / (1 + np.exp(-log_odds)), model.predict_proba(X)[:, 1], atol=1e-6)
     weak = sg.GroveClassifier(**{**settings, "strength": "auto"}).fit(X, y)
     assert weak.found_ < 1
-    with pytest.raises(ValueError, match="not one sum"):
-        weak.formula()
+    assert "logistic(" in weak.formula()
     assert weak.size_path_ == []
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="more than two classes"):
-        sg.GroveClassifier(**settings).fit(X, y).formula()
+    assert sg.GroveClassifier(**settings).fit(X, y).formula().startswith("score(`0`) = ")
 
 
 def test_odd_data(data):

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._files import written_whole
+
 VERSION = 1
 # What reading a damaged archive can raise.
 UNREADABLE = (
@@ -97,30 +99,15 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta:
     """Write a checkpoint: to a temporary file in the same folder, flushed to disk, then renamed."""
     target = Path(path)
     text = json.dumps({**meta, "version": VERSION})
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            entries: dict[str, Any] = {**arrays, "meta": np.array(text)}
-            np.savez(stream, **entries)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp lets only the owner read
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with written_whole(target) as temporary, open(temporary, "wb") as stream:
+        entries: dict[str, Any] = {**arrays, "meta": np.array(text)}
+        np.savez(stream, **entries)
 
 
 def damaged(path: Any, error: BaseException) -> ValueError:
     """The error for a checkpoint whose contents make no sense."""
     text = f"checkpoint {str(path)!r} cannot be read ({error}). Nothing was changed: delete it or name another."
     return ValueError(text)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:

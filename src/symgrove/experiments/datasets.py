@@ -10,7 +10,6 @@ import hashlib
 import http.client
 import io
 import os
-import tempfile
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from symgrove._files import written_whole
 
 Table = NDArray[np.float64]
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
@@ -281,14 +282,8 @@ def _write_table(file: Path, table: Table) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     np.savetxt(text, table, delimiter=",", fmt="%.17g")
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.name + ".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(text.getvalue())
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with written_whole(file) as temporary:
+        temporary.write_text(text.getvalue())
 
 
 def load_file(path: str | os.PathLike[str], target: str) -> DataSet:

@@ -23,6 +23,7 @@ from symgrove.fitness.bootstrap import check_sample_weight
 from symgrove.methods._callbacks import CallbackSupport, has_callbacks, run_with_callbacks, tell_callbacks
 from symgrove.methods._held_out import Training, split
 from symgrove.methods._input import check_columns, check_finite, is_foreign_frame
+from symgrove.methods._output import ModelOutput
 from symgrove.methods._parameters import EvolutionParameters
 from symgrove.methods._run import (
     Found,
@@ -57,7 +58,7 @@ _CONTROL = {
 }
 
 
-class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ABC):
+class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
     """Base of the estimators that evolve an ensemble."""
 
     @abstractmethod

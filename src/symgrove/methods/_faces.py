@@ -11,9 +11,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
+from symgrove.forest.forest import Forest
 from symgrove.methods._held_out import Head, Training
 from symgrove.methods._program_ensemble import ProgramEnsemble
 from symgrove.models.ensemble import clipped, votes_of
+from symgrove.models.members import ensemble_as_sum
 
 Matrix = NDArray[np.float64]
 
@@ -45,6 +47,11 @@ class EnsembleRegressor(RegressorMixin, ProgramEnsemble):
                 variation = w @ (y - np.average(y, weights=w)) ** 2
                 if variation > 1e-24 * (w @ y**2):  # a constant target has no score
                     self.oob_score_ = float(1.0 - w @ (y - prediction[0][is_known]) ** 2 / variation)
+
+    def _one_sum(self) -> tuple[Forest, int] | None:
+        """The mean of the members, as long as all are finite."""
+        ensemble = self._ensembles[0]
+        return ensemble_as_sum(ensemble) if ensemble.aggregation == "mean" else None
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """What the members predict together: their mean or, if that is how they are combined, their median.

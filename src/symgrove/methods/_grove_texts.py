@@ -14,7 +14,8 @@ OWN = {
         "int",
         "Formulas in a team of the main evolution; never more than a fifth of the rows. With strength=auto, a second "
         "evolution has its own rules: for regression gentler ones (twice the teams, 9 nodes, ridge 0.1, a window of "
-        "10), for classification stronger ones (twice the terms and nodes, ridge 0.001, half of the candidates seen).",
+        "10), for classification of more than 500 rows stronger ones (twice the terms and nodes, ridge 0.001, half of "
+        "the candidates seen).",
     ),
     "max_size": ("int", "Nodes of a formula of the main evolution."),
     "ridge": ("float", "Penalty on the coefficients of standardised formulas, as a share of the rows."),

@@ -54,6 +54,9 @@ class EvolutionParameters(BaseEstimator):
         check_whole("memory_budget", self.memory_budget, 1, is_optional=True)
         check_whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_dtype(self.dtype)
+        is_whole = isinstance(self.n_jobs, (int, np.integer)) and not isinstance(self.n_jobs, bool)
+        if self.n_jobs is not None and not (is_whole and self.n_jobs != 0):
+            raise ValueError(f"n_jobs must be None or a whole number other than 0, got {self.n_jobs!r}.")
         PrimitiveSet(self.functions, self.epsilon)
         callbacks = self.callbacks if isinstance(self.callbacks, (list, tuple)) else [self.callbacks]
         if not all(callback is None or callable(callback) for callback in callbacks):

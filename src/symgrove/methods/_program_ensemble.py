@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from symgrove.fitness.losses import Loss
 from symgrove.forest.forest import Forest
@@ -18,6 +19,7 @@ from symgrove.methods._gp import Material
 from symgrove.methods._held_out import Head, HeldOutError, Training
 from symgrove.methods._run import Found, Job, Outcome, Setting, parts_for_targets, programs_found
 from symgrove.methods._several import Part, States
+from symgrove.models.consensus import Recurring, recurring_parts
 from symgrove.models.importance import feature_importances
 from symgrove.models.members import Member, list_members
 from symgrove.models.out_of_bag import OutOfBag, predict_out_of_bag
@@ -73,6 +75,18 @@ class ProgramEnsemble(EvolvedEnsemble):
         if self._has_out_of_bag():
             self._set_out_of_bag(job.training, prediction, n_given)
         self.feature_importances_ = feature_importances(self._ensembles, job.training.X, job.seed)
+
+    def consensus(self, n_most: int | None = 10) -> list[Recurring]:
+        """Parts of formulas that several members have, the most frequent first.
+
+        Parameters
+        ----------
+        n_most : int, optional
+            So many; None: all. With more than two classes: so many for each.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return [part for ensemble in self._ensembles for part in recurring_parts(ensemble, names, n_most)]
 
     def _list_members(self, training: Training, outcome: Outcome) -> tuple[list[Member], NDArray[np.float64]]:
         """The members as people read them, and the out-of-bag predictions of every target."""

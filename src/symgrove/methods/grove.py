@@ -1,7 +1,7 @@
 """Grove: ensembles of sums of formulas, in which a formula is judged by what it adds to a team.
 
-One population, one evolution, bootstrap samples, selection by sample, as in 2SEGP. What changes is the question that a
-formula answers: not how well it fits a sample alone, but how much it adds to the team that the sample already has.
+One population, one evolution, samples of the rows, selection by sample, as in 2SEGP. What changes is the question that
+a formula answers: not how well it fits a sample alone, but how much it adds to the team that the sample already has.
 The evolution is in _teams.py. How strongly to fit is chosen on rows held out of whole evolutions (_strength.py).
 """
 
@@ -26,6 +26,7 @@ from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET
 from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.progress import say
 from symgrove.evolution.stopping import OutOfTime
+from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods._documentation import document
 from symgrove.methods._estimator import EvolvedEnsemble
@@ -38,9 +39,10 @@ from symgrove.methods._several import States
 from symgrove.methods._strength import MOST_ROWS_FOR_FOLDS, Strength, choose_strength, grow, levels_of
 from symgrove.methods._team_setting import Ground, Path, base_of, make_evolution, rows_that_fit, take_rows, to_model
 from symgrove.methods._teams import Rules, TeamEvolution
+from symgrove.models.consensus import Recurring, recurring_terms
 from symgrove.models.standardization import Standardization
 from symgrove.models.team_importance import team_importances
-from symgrove.models.team_members import SharedTerm, list_teams, shared_terms, size_point, stack_as_text
+from symgrove.models.team_members import SharedTerm, list_teams, shared_terms, size_point, stack_as_sum
 from symgrove.models.teams import Stack, Teams
 from symgrove.rng import stream
 
@@ -258,18 +260,22 @@ class _GroveParameters(EvolvedEnsemble):
         check_is_fitted(self)
         return shared_terms(self._ensembles[0], getattr(self, "feature_names_in_", None), n_most)
 
-    def formula(self) -> str:
-        """The whole model as one sum in your units and column names; log odds if it is a classifier.
+    def consensus(self, n_most: int | None = 10) -> list[Recurring]:
+        """Terms that several teams of the heaviest ensemble have, the most frequent first.
 
-        Exact where nothing is clipped and teams are combined by their mean: with `aggregation="mean"` or one team, and
-        `clip=False` or rows within what training rows showed.
+        Parameters
+        ----------
+        n_most : int, optional
+            So many; None: all.
         """
         check_is_fitted(self)
         stack = self._ensembles[0]
-        if not stack.levels and len(stack.base) == 1:
-            share = float(stack.base[0])
-            return f"{np.log(share / (1 - share)) if self._is_logistic() else share:.6g}"
-        return stack_as_text(stack, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        return recurring_terms(stack.levels[int(np.argmax(stack.weights))], names, n_most) if stack.levels else []
+
+    def _one_sum(self) -> tuple[Forest, int] | None:
+        """With `aggregation="mean"` or one team. Clips are not part of it; a classifier's is of log odds."""
+        return stack_as_sum(self._ensembles[0], self.n_features_in_, self._ground().primitives)
 
 
 # Teams and candidates of evolutions that are made only to be judged; windows up to so many candidates are kept.
@@ -350,9 +356,8 @@ class _GroveClassifierParameters(_GroveParameters):
     generations: int = 100
     max_terms: int = 50
     max_size: int = 12
-    ridge: float = 0.1
+    ridge: float = 0.03
     window: float = 5
-    sampling: Any = "bootstrap"
     aggregation: str = "mean"
     class_weight: Any = None
 
@@ -378,9 +383,10 @@ class GroveClassifier(ClassifierMixin, _GroveClassifierParameters):
         return (10, 30, 60)
 
     def _other_paths(self, n_rows: int) -> tuple[Path, ...]:
+        if n_rows <= MOST_ROWS_FOR_FOLDS:
+            return ()
         numbers = self.population_size, self.population_size // 2, self.n_joining, 2 * self.max_terms, 1e-3
-        snapshots = (30,) if n_rows <= MOST_ROWS_FOR_FOLDS else (30, 100)
-        return (Path("strong", self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), snapshots),)
+        return (Path("strong", self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), (30, 100)),)
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
         self.classes_, targets = encode_labels(y)

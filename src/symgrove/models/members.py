@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.latex import to_latex
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
 from symgrove.models.ensemble import Ensemble
@@ -23,6 +25,8 @@ class Member:
     ----------
     formula : str
         The member's prediction, scaling included, in the user's units and column names, simplified.
+    latex, sympy
+        The same as LaTeX with rounded numbers, and as a SymPy expression.
     program : str
         The program as it was evolved: without scaling, on standardised features.
     intercept, slope : float
@@ -57,11 +61,25 @@ class Member:
     @property
     def formula(self) -> str:
         """The member's prediction in the user's units; made when asked for, because simplifying takes a while."""
+        return to_text(*self._shown(), self._names)
+
+    @property
+    def latex(self) -> str:
+        """The same as LaTeX, with rounded numbers."""
+        return to_latex(*self._shown(), self._names)
+
+    @property
+    def sympy(self) -> Any:
+        """The same as a SymPy expression."""
+        return import_module("symgrove.forest.as_sympy").to_sympy(*self._shown(), self._names)  # SymPy is optional
+
+    def _shown(self) -> tuple[Forest, int]:
+        """The scaled program in the user's units, simplified."""
         forest, root = self._own_program()
         shown = self._ensemble.standardization.in_user_units(forest, root)
         shown = forest.apply("mul", shown, forest.constant(self.slope))
         shown = forest.apply("add", shown, forest.constant(self.intercept))
-        return to_text(forest, simplify(forest, shown), self._names)
+        return forest, simplify(forest, shown)
 
     @property
     def program(self) -> str:
@@ -110,3 +128,16 @@ def list_members(
             )
         )
     return members
+
+
+def ensemble_as_sum(ensemble: Ensemble) -> tuple[Forest, int]:
+    """The mean of the members as one simplified sum in the user's units."""
+    n = ensemble.programs.size
+    slope = np.bincount(ensemble.program_of, ensemble.slope, n) / ensemble.n_samples
+    forest = Forest(ensemble.forest.n_features, ensemble.forest.primitives)
+    roots = forest.copy_from(ensemble.forest, ensemble.programs).tolist()
+    total = forest.constant(float(ensemble.intercept.mean()))
+    for root, factor in zip(roots, slope.tolist(), strict=True):
+        shown = ensemble.standardization.in_user_units(forest, root)
+        total = forest.apply("add", total, forest.apply("mul", forest.constant(factor), shown))
+    return forest, simplify(forest, total)

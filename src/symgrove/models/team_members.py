@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.latex import to_latex
+from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
 from symgrove.models.teams import Stack, Teams
@@ -26,6 +29,8 @@ class TeamMember:
     formula : str
         The team's sum in the user's units and column names, simplified; log odds if it is a classifier's. Clips are
         not part of it: on rows outside what training rows showed, predictions stay within that.
+    latex, sympy
+        The same as LaTeX with rounded numbers, and as a SymPy expression.
     program : str
         The sum as it was evolved: on standardised features.
     intercept : float
@@ -61,14 +66,30 @@ class TeamMember:
     @property
     def formula(self) -> str:
         """The team's sum in the user's units; made when asked for, because simplifying takes a while."""
-        coefficients = self._teams.coefficients[self.samples[0]]
-        return sum_as_text(self._teams, coefficients, self.intercept, self._names)
+        return to_text(*self._shown(), self._names)
+
+    @property
+    def latex(self) -> str:
+        """The same as LaTeX, with rounded numbers."""
+        return to_latex(*self._shown(), self._names)
+
+    @property
+    def sympy(self) -> Any:
+        """The same as a SymPy expression."""
+        return import_module("symgrove.forest.as_sympy").to_sympy(*self._shown(), self._names)  # SymPy is optional
 
     @property
     def program(self) -> str:
         """The sum as it was evolved."""
-        coefficients = self._teams.coefficients[self.samples[0]]
-        return sum_as_text(self._teams, coefficients, self.intercept, self._names, is_in_user_units=False)
+        return to_text(*self._shown(is_in_user_units=False), self._names)
+
+    def _shown(self, *, is_in_user_units: bool = True) -> tuple[Forest, int]:
+        """The sum, simplified, in a forest of its own."""
+        teams = self._teams
+        forest = Forest(teams.forest.n_features, teams.forest.primitives)
+        coefficients = teams.coefficients[self.samples[0]]
+        total = _sum(forest, teams, coefficients, self.intercept, is_in_user_units=is_in_user_units)
+        return forest, simplify(forest, total)
 
 
 @dataclass(frozen=True)
@@ -95,7 +116,10 @@ class SizePoint:
     @property
     def formula(self) -> str:
         """The sum in the user's units; made when asked for."""
-        return stack_as_text(self._stack, self._names)
+        forest = self._stack.levels[0].forest
+        found = stack_as_sum(self._stack, forest.n_features, forest.primitives)
+        assert found is not None  # it has one team
+        return to_text(*found, self._names)
 
     def predict(self, X: Any) -> Matrix:
         """Predictions; for a classifier, probabilities of the second class.
@@ -166,20 +190,6 @@ def list_teams(
     return members
 
 
-def sum_as_text(
-    teams: Teams,
-    coefficients: Matrix,
-    intercept: float,
-    names: Sequence[str] | None,
-    *,
-    is_in_user_units: bool = True,
-) -> str:
-    """A weighted sum of terms as one formula, simplified."""
-    forest = Forest(teams.forest.n_features, teams.forest.primitives)
-    total = _sum(forest, teams, coefficients, intercept, is_in_user_units=is_in_user_units)
-    return to_text(forest, simplify(forest, total), names)
-
-
 def _sum(forest: Forest, teams: Teams, coefficients: Matrix, intercept: float, *, is_in_user_units: bool = True) -> int:
     """Root of a weighted sum of terms, the heaviest first."""
     chosen = np.flatnonzero(coefficients)
@@ -193,27 +203,19 @@ def _sum(forest: Forest, teams: Teams, coefficients: Matrix, intercept: float, *
     return total
 
 
-def stack_as_text(stack: Stack, names: Sequence[str] | None) -> str:
-    """The whole model as one sum, or a clear error if it is none."""
+def stack_as_sum(stack: Stack, n_features: int, primitives: PrimitiveSet) -> tuple[Forest, int] | None:
+    """The whole model as one simplified sum, without clips; log odds if it is a classifier's; None if it is no sum."""
     is_mean = all(t.n_teams < 4 or t.aggregation == "mean" for t in stack.levels)
-    if len(stack.base) > 1:
-        raise ValueError("a model of more than two classes is not one sum; `ensemble_` has the sums of its teams.")
     is_logistic = any(t.is_logistic for t in stack.levels)
     is_one_team = len(stack.levels) == 1 and stack.levels[0].n_teams == 1 and stack.weights[0] == 1
-    if not is_mean or (is_logistic and not is_one_team):
-        raise ValueError(
-            "this model is not one sum: its teams are combined by the interquartile mean, or are probabilities. Fit "
-            "with n_estimators=1, sampling=1.0 and strength='fixed' or, for regression, with aggregation='mean'."
-        )
-    parts = [
-        (w, t, t.coefficients.mean(axis=0), t.intercept.mean())
-        for w, t in zip(stack.weights, stack.levels, strict=True)
-    ]
-    forest = Forest(stack.levels[0].forest.n_features, stack.levels[0].forest.primitives)
+    if len(stack.base) > 1 or not is_mean or (is_logistic and not is_one_team):
+        return None
+    forest = Forest(n_features, primitives)
     total = forest.constant(float((1 - stack.weights.sum()) * stack.base[0]))
-    for weight, teams, coefficients, intercept in parts:
-        total = forest.apply("add", total, _sum(forest, teams, weight * coefficients, float(weight * intercept)))
-    return to_text(forest, simplify(forest, total), names)
+    for weight, teams in zip(stack.weights, stack.levels, strict=True):
+        coefficients, intercept = weight * teams.coefficients.mean(axis=0), float(weight * teams.intercept.mean())
+        total = forest.apply("add", total, _sum(forest, teams, coefficients, intercept))
+    return forest, simplify(forest, total)
 
 
 def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) -> list[SharedTerm]:

@@ -1,0 +1,262 @@
+"""A model as C99 source; link it with the mathematics library (-lm)."""
+
+from __future__ import annotations
+
+from symgrove.export.plan import Block, Plan, Step
+from symgrove.export.writing import used_primitives, write_steps
+
+# Helpers make each operand be evaluated once.
+_HELPERS = {
+    "div": "static double sg_div(double a, double b, double e) { return (b < 0 ? -a : a) / (fabs(b) + e); }",
+    "pdiv": "static double sg_pdiv(double a, double b) { return b == 0 ? a : a / b; }",
+    "aq": "static double sg_aq(double a, double b) { return a / sqrt(1.0 + b * b); }",
+    "min": "static double sg_min(double a, double b) { return a < b || a != a ? a : b; }",
+    "max": "static double sg_max(double a, double b) { return a > b || a != a ? a : b; }",
+    "exp": "static double sg_exp(double a) { return exp(a > 80.0 ? 80.0 : a); }",
+    "square": "static double sg_square(double a) { return a * a; }",
+    "cube": "static double sg_cube(double a) { return a * a * a; }",
+    "finite": "static double sg_finite(double a, double other) { return isfinite(a) ? a : other; }",
+}
+_CALLS = {
+    "div": "sg_div({0}, {1}, {n0})",
+    "pdiv": "sg_pdiv({0}, {1})",
+    "add": "({0} + {1})",
+    "sub": "({0} - {1})",
+    "mul": "({0} * {1})",
+    "quotient": "({0} / {1})",
+    "aq": "sg_aq({0}, {1})",
+    "min": "sg_min({0}, {1})",
+    "max": "sg_max({0}, {1})",
+    "step": "({0} > {1} ? 1.0 : 0.0)",
+    "sqrt": "sqrt(fabs({0}))",
+    "log": "log(fabs({0}) + {n0})",
+    "log1p": "log1p(fabs({0}))",
+    "exp": "sg_exp({0})",
+    "sin": "sin({0})",
+    "cos": "cos({0})",
+    "tanh": "tanh({0})",
+    "square": "sg_square({0})",
+    "cube": "sg_cube({0})",
+    "neg": "(-{0})",
+    "abs": "fabs({0})",
+    "within": "sg_within({0}, {n0}, {n1})",
+    "finite": "sg_finite({0}, {n0})",
+}
+_WITHIN = "static double sg_within(double a, double low, double high) { return a < low ? low : a > high ? high : a; }"
+
+_HEAD = """/* Made by symgrove {version} from a {origin}. C99; link with -lm.
+   Compile without options that relax IEEE arithmetic, such as -ffast-math. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_FEATURES {n_features}
+const char *const symgrove_features[N_FEATURES] = {{
+    {features}
+}};
+"""
+
+_COMMON = """
+/* Members: weighted sums of values; those of member j are at offsets j to j + 1. */
+static void sg_sums(const double *v, int n, const int *at, const int *index, const double *weight,
+                    const double *intercept, double *m) {
+    for (int j = 0; j < n; j++) {
+        double sum = intercept[j];
+        for (int k = at[j]; k < at[j + 1]; k++) sum += weight[k] * v[index[k]];
+        m[j] = sum;
+    }
+}
+
+static int sg_compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double sg_mean(const double *m, int n) {
+    double sum = 0.0;
+    for (int j = 0; j < n; j++) sum += m[j];
+    return sum / n;
+}
+
+/* Keeps the finite members; returns their number. */
+static int sg_keep_finite(double *m, int n) {
+    int kept = 0;
+    for (int j = 0; j < n; j++) if (isfinite(m[j])) m[kept++] = m[j];
+    return kept;
+}
+"""
+
+_REGRESSION = """
+/* Prediction from features in the order of symgrove_features. */
+double predict(const double *x) {
+    double y[1];
+    sg_targets(x, y);
+    return y[0];
+}
+"""
+
+_CLASSES = """
+#define N_CLASSES {n_classes}
+const char *const symgrove_classes[N_CLASSES] = {{
+    {classes}
+}};
+
+/* Probabilities of symgrove_classes, from features in the order of symgrove_features. */
+void predict_proba(const double *x, double *probabilities) {{
+    double y[N_CLASSES];
+    sg_targets(x, y);
+    if (N_CLASSES == 2) {{
+        probabilities[0] = 1.0 - y[0];
+        probabilities[1] = y[0];
+        return;
+    }}
+    double total = 0.0;
+    for (int k = 0; k < N_CLASSES; k++) total += y[k];
+    for (int k = 0; k < N_CLASSES; k++) probabilities[k] = total == 0 ? 1.0 / N_CLASSES : y[k] / total;
+}}
+
+/* Index in symgrove_classes. */
+int predict(const double *x) {{
+    double p[N_CLASSES];
+    predict_proba(x, p);
+    int best = 0;
+    for (int k = 1; k < N_CLASSES; k++) if (p[k] > p[best]) best = k;
+    return best;
+}}
+"""
+
+
+def to_c(plan: Plan, version: str) -> str:
+    """Source of a file with `predict`, and for classes `predict_proba`."""
+    written = write_steps(plan, _write, lambda i: f"t{i}")
+    body = [f"double t{a.step} = {a.expression};" for a in written.assignments]
+    tables = []
+    for k, target in enumerate(plan.targets):
+        terms = []
+        for level, block in enumerate(target.blocks):
+            label = f"{k}_{level}"
+            tables.append(_tables(label, block))
+            body += _values(label, [written.text_of[value] for value in block.values])
+            body += _combine(label, block)
+            if target.base is not None:
+                terms.append(f" + {_number(target.weights[level])} * (b{label} - {_number(target.base)})")
+        body.append(f"y[{k}] = " + (f"b{k}_0;" if target.base is None else f"{_number(target.base)}{''.join(terms)};"))
+    used = used_primitives(plan)
+    helpers = [_HELPERS[name] for name in sorted(used) if name in _HELPERS]
+    if "within" in used or any(block.head in ("within", "share", "logistic") for block in plan.blocks):
+        helpers.append(_WITHIN)
+    features = ",\n    ".join(map(_string, plan.features))
+    head = _HEAD.format(version=version, origin=plan.origin, n_features=len(plan.features), features=features)
+    foot = _REGRESSION
+    if plan.classes is not None:
+        classes = ",\n    ".join(_string(str(c)) for c in plan.classes)
+        foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes)
+    lines = "\n    ".join(body)
+    function = f"\nstatic void sg_targets(const double *x, double *y) {{\n    (void)x;\n    {lines}\n}}\n"
+    return head + "\n" + "\n".join(helpers) + _common(plan) + "\n" + "\n".join(tables) + function + foot
+
+
+def _common(plan: Plan) -> str:
+    """The helpers of blocks that are used, so that no compiler warns of others."""
+    parts = _COMMON.split("\n\n")
+    sums, compare, mean, keep = parts[0], parts[1], parts[2], parts[3]
+    blocks = plan.blocks
+    wanted = []
+    if any(b.combine != "pooled" for b in blocks):
+        wanted.append(sums)
+    if any(b.combine in ("median", "trimmed") for b in blocks):
+        wanted.append(compare)
+    if any(b.combine in ("mean", "trimmed") for b in blocks):
+        wanted.append(mean)
+    if any(b.combine in ("mean", "median") and b.fallback is not None for b in blocks):
+        wanted.append(keep)
+    return "\n" + "\n\n".join(part.strip("\n") for part in wanted) + "\n"
+
+
+def _write(step: Step, operands: list[str]) -> str:
+    if step.name == "input":
+        return f"x[{int(step.numbers[0])}]"
+    if step.name == "constant":
+        return _number(step.numbers[0])
+    numbers = {f"n{i}": _number(value) for i, value in enumerate(step.numbers)}
+    return _CALLS[step.name].format(*operands, **numbers)
+
+
+def _number(value: float) -> str:
+    text = repr(float(value))
+    return f"({text})" if text[0] == "-" else text
+
+
+def _string(text: str) -> str:
+    """A string literal of plain ASCII: other bytes as octal escapes, which end after three digits."""
+    inside = "".join(
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in text.encode()
+    )
+    return f'"{inside}"'
+
+
+def _table(kind: str, name: str, values: list[str]) -> str:
+    lines = [", ".join(values[i : i + 8]) for i in range(0, len(values), 8)]
+    inside = ",\n    ".join(lines)
+    return f"static const {kind} {name}[{max(len(values), 1)}] = {{\n    {inside or '0'}\n}};"
+
+
+def _tables(label: str, block: Block) -> str:
+    intercepts = _table("double", f"c{label}", [_number(row.intercept) for row in block.rows])
+    weights = _table("double", f"w{label}", [_number(w) for row in block.rows for w in row.coefficients])
+    if block.combine == "pooled":
+        return "\n".join([intercepts, weights, _table("double", f"n{label}", [_number(n) for n in block.counts])])
+    offsets = [0]
+    for row in block.rows:
+        offsets.append(offsets[-1] + len(row.indices))
+    at = _table("int", f"at{label}", [str(offset) for offset in offsets])
+    index = _table("int", f"i{label}", [str(i) for row in block.rows for i in row.indices])
+    return "\n".join([intercepts, weights, at, index])
+
+
+def _values(label: str, texts: list[str]) -> list[str]:
+    return [f"double v{label}[{max(len(texts), 1)}];", *(f"v{label}[{i}] = {text};" for i, text in enumerate(texts))]
+
+
+def _combine(label: str, block: Block) -> list[str]:
+    """Statements that end with b<label>."""
+    b, m, n = f"b{label}", f"m{label}", len(block.rows)
+    if block.combine == "pooled":
+        return [
+            f"double s{label} = 0.0, k{label} = 0.0;",
+            f"for (int j = 0; j < {n}; j++) if (isfinite(v{label}[j])) {{",
+            f"    s{label} += w{label}[j] * v{label}[j] + c{label}[j];",
+            f"    k{label} += n{label}[j];",
+            "}",
+            f"double {b} = s{label} / k{label};",
+            f"if (!isfinite({b})) {b} = {_number(block.fallback or 0.0)};",
+        ]
+    lines = [f"double {m}[{n}];", f"sg_sums(v{label}, {n}, at{label}, i{label}, w{label}, c{label}, {m});"]
+    low, high, shift = _number(block.limits[0]), _number(block.limits[1]), _number(block.threshold - 0.5)
+    change = {
+        "plain": "",
+        "within": f"sg_within({m}[j], {low}, {high})",
+        "vote": f"isfinite({m}[j]) ? ({m}[j] > {_number(block.threshold)} ? 1.0 : 0.0) : {m}[j]",
+        "share": f"isfinite({m}[j]) ? sg_within({m}[j] - {shift}, 0.0, 1.0) : {m}[j]",
+        "logistic": f"1.0 / (1.0 + exp(-sg_within({m}[j], {low}, {high})))",
+    }[block.head]
+    if change:
+        lines.append(f"for (int j = 0; j < {n}; j++) {m}[j] = {change};")
+    count = str(n)
+    if block.fallback is not None:
+        count = f"k{label}"
+        lines.append(f"int {count} = sg_keep_finite({m}, {n});")
+    if block.combine in ("median", "trimmed"):
+        lines.append(f"qsort({m}, {count}, sizeof(double), sg_compare);")
+    if block.combine == "median":
+        found = f"0.5 * {m}[({count} - 1) / 2] + 0.5 * {m}[{count} / 2]"
+    elif block.combine == "trimmed":
+        found = f"sg_mean({m} + {block.n_outer}, {n - 2 * block.n_outer})"
+    else:
+        found = f"sg_mean({m}, {count})"
+    if block.fallback is not None:
+        found = f"{count} == 0 ? {_number(block.fallback)} : {found}"
+    lines.append(f"double {b} = {found};")
+    if block.fallback is not None and block.combine == "mean":
+        lines.append(f"if (!isfinite({b})) {b} = {_number(block.fallback)};")
+    return lines

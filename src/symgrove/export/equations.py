@@ -1,0 +1,184 @@
+"""A whole model as equations, exactly: plain text or LaTeX.
+
+Members, clips and the way members are combined are spelled out; steps that are used more than once have a name. Numbers
+are complete in text and shortened in LaTeX, which is for reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from symgrove.export.plan import Block, Plan, Step
+from symgrove.export.writing import write_steps
+from symgrove.forest.latex import latex_name, latex_number
+from symgrove.forest.primitives import BUILTIN
+
+_TEXT = {
+    "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "quotient": "({0} / {1})",
+    "div": "({0} * sign({1}) / (abs({1}) + {n0}))", "pdiv": "(if {1} = 0 then {0} else {0} / {1})",
+    "aq": "({0} / sqrt(1 + {1}^2))", "sqrt": "sqrt(abs({0}))", "log": "log(abs({0}) + {n0})",
+    "log1p": "log(1 + abs({0}))", "exp": "exp(min({0}, 80))", "square": "{0}^2", "cube": "{0}^3", "neg": "(-{0})",
+    "step": "(if {0} > {1} then 1 else 0)", "within": "clip({0}, {n0}, {n1})", "finite": "finite({0}, {n0})",
+}  # fmt: skip
+_LATEX = {
+    "add": r"\left({0} + {1}\right)", "sub": r"\left({0} - {1}\right)", "quotient": r"\frac{{{0}}}{{{1}}}",
+    "mul": r"{0} \cdot {1}", "neg": r"\left(-{0}\right)",
+    "div": r"\frac{{{0} \cdot \operatorname{{sign}}\left({1}\right)}}{{\left|{1}\right| + {n0}}}",
+    "log": r"\log\left(\left|{0}\right| + {n0}\right)", "exp": r"\exp\left(\min\left({0}, 80\right)\right)",
+    "within": r"\operatorname{{clip}}\left({0}, {n0}, {n1}\right)",
+    "finite": r"\operatorname{{finite}}\left({0}, {n0}\right)",
+}  # fmt: skip
+_MEANINGS = {
+    "sign": "sign(a) is 1 for a >= 0, else -1",
+    "clip": "clip(a, low, high) is a within low and high",
+    "finite": "finite(a, b) is a, or b where a is not a finite number",
+    "logistic": "logistic(a) is 1 / (1 + exp(-a))",
+    "vote": "vote(a, b) is 1 for a > b, else 0",
+    "interquartile_mean": "interquartile_mean is the mean without the lowest and the highest quarter (rounded down)",
+    "mean_of_finite": "mean_of_finite leaves out what is not a finite number; of nothing, it is its last argument",
+    "median_of_finite": "median_of_finite leaves out what is not a finite number; of nothing, it is its last argument",
+}
+
+
+def to_text(plan: Plan, version: str) -> str:
+    """Equations in plain text."""
+    return equations(plan, "text") + "\n"
+
+
+def to_latex(plan: Plan, version: str) -> str:
+    """Equations in LaTeX."""
+    return equations(plan, "latex") + "\n"
+
+
+class _Style(NamedTuple):
+    """How a language of equations writes numbers, names and calls."""
+
+    number: Callable[[float], str]
+    feature: Callable[[str], str]
+    label: Callable[[str, object], str]
+    call: Callable[[str, list[str]], str]
+    times: str
+    write: Callable[[Step, list[str]], str]
+
+
+def equations(plan: Plan, style: str = "text") -> str:
+    """The model as equations, the result first."""
+    own = _text_style(plan) if style == "text" else _latex_style(plan)
+    written = write_steps(plan, own.write, lambda i: own.label("t", i), longest=200)
+    members: list[str] = []
+    results: list[str] = []
+    for k, target in enumerate(plan.targets):
+        names = []
+        for block in target.blocks:
+            start = len(members)
+            members += [_member(own, block, j, written.text_of) for j in range(len(block.rows))]
+            names.append(_combined(own, block, [own.label("m", start + j + 1) for j in range(len(block.rows))]))
+        results.append(f"{_result_name(own, plan, k)} = {_target(own, target.base, target.weights, names)}")
+    rows = [
+        *results,
+        *(f"{own.label('m', j + 1)} = {text}" for j, text in enumerate(members)),
+        *(f"{own.label('t', a.step)} = {a.expression}" for a in written.assignments),
+    ]
+    if style == "latex":
+        inside = " \\\\\n".join(row.replace(" = ", " &= ", 1) for row in rows)
+        return f"\\begin{{aligned}}\n{inside}\n\\end{{aligned}}"
+    text = "\n".join(rows)
+    meanings = [meaning for name, meaning in _MEANINGS.items() if f"{name}(" in text]
+    return text + ("\nwhere " + ";\n      ".join(meanings) + "." if meanings else "")
+
+
+def _result_name(own: _Style, plan: Plan, k: int) -> str:
+    if plan.classes is None:
+        return own.call("prediction", [])
+    if len(plan.classes) == 2:
+        return own.call("probability", [own.feature(str(plan.classes[1]))])
+    return own.call("score", [own.feature(str(plan.classes[k]))])
+
+
+def _target(own: _Style, base: float | None, weights: tuple[float, ...], blocks: list[str]) -> str:
+    if base is None or (len(weights) == 1 and weights[0] == 1):
+        return blocks[0]
+    rest = 1 - sum(weights)
+    terms = [f"{own.number(w)}{own.times}{block}" for w, block in zip(weights, blocks, strict=True)]
+    if abs(rest) > 1e-12 or not terms:
+        terms.insert(0, own.number(rest * base))
+    return " + ".join(terms)
+
+
+def _member(own: _Style, block: Block, j: int, text_of: dict[int, str]) -> str:
+    row = block.rows[j]
+    pairs = zip(row.indices, row.coefficients, strict=True)
+    if block.combine == "pooled":  # the pooled rows are sums over the samples that chose a program
+        n = block.counts[j]
+        total = own.number(row.intercept / n) + f" + {own.number(row.coefficients[0] / n)}{own.times}"
+        return total + text_of[block.values[row.indices[0]]]
+    terms = [f"{own.number(c)}{own.times}{text_of[block.values[i]]}" for i, c in pairs]
+    total = " + ".join([own.number(row.intercept), *terms])
+    low, high, threshold = (own.number(v) for v in (*block.limits, block.threshold))
+    if block.head == "vote":
+        return own.call("vote", [total, threshold])
+    if block.head == "share":
+        shift = "" if block.threshold == 0.5 else f" - {own.number(block.threshold - 0.5)}"
+        return own.call("clip", [total + shift, "0", "1"])
+    if block.head == "within":
+        return own.call("clip", [total, low, high])
+    if block.head == "logistic":
+        return own.call("logistic", [own.call("clip", [total, low, high])])
+    return total
+
+
+def _combined(own: _Style, block: Block, members: list[str]) -> str:
+    if block.combine == "pooled" and len(set(block.counts)) > 1:
+        members = [f"{own.number(n)}{own.times}{m}" for n, m in zip(block.counts, members, strict=True)]
+        inside = " + ".join(members)
+        return f"({inside}) / {own.number(sum(block.counts))}" if len(members) > 1 else members[0]
+    if len(members) == 1:
+        return members[0]
+    fallback = [] if block.fallback is None else [own.number(block.fallback)]
+    name = {"mean": "mean", "pooled": "mean", "median": "median", "trimmed": "interquartile_mean"}[block.combine]
+    return own.call(f"{name}_of_finite" if fallback else name, [*members, *fallback])
+
+
+def _text_style(plan: Plan) -> _Style:
+    def number(value: float) -> str:
+        text = repr(float(value))
+        return f"({text})" if text[0] == "-" else text
+
+    def write(step: Step, operands: list[str]) -> str:
+        if step.name == "input":
+            return _plain(plan.features[int(step.numbers[0])])
+        if step.name == "constant":
+            return number(step.numbers[0])
+        template = _TEXT.get(step.name) or BUILTIN[step.name].text.infix
+        return template.format(*operands, **{f"n{i}": number(v) for i, v in enumerate(step.numbers)})
+
+    def call(name: str, args: list[str]) -> str:
+        return f"{name}({', '.join(args)})" if args else name
+
+    return _Style(number, _plain, lambda letter, i: f"{letter}_{i}", call, " * ", write)
+
+
+def _plain(name: str) -> str:
+    """A name in text: in backticks unless it is a plain word."""
+    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
+
+
+def _latex_style(plan: Plan) -> _Style:
+    def number(value: float) -> str:
+        text = latex_number(value)
+        return rf"\left({text}\right)" if text[0] == "-" else text
+
+    def write(step: Step, operands: list[str]) -> str:
+        if step.name == "input":
+            return latex_name(plan.features[int(step.numbers[0])])
+        if step.name == "constant":
+            return number(step.numbers[0])
+        template = _LATEX.get(step.name) or BUILTIN[step.name].text.latex
+        return template.format(*operands, **{f"n{i}": number(v) for i, v in enumerate(step.numbers)})
+
+    def call(name: str, args: list[str]) -> str:
+        shown = rf"\operatorname{{{name.replace('_', ' ')}}}"
+        return rf"{shown}\left({', '.join(args)}\right)" if args else shown
+
+    return _Style(number, latex_name, lambda letter, i: f"{letter}_{{{i}}}", call, r" \cdot ", write)

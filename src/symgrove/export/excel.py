@@ -1,0 +1,246 @@
+"""A model as an Excel workbook: rows of features go in, predictions come out, helper columns in between.
+
+Sheet "predict" has the features and the prediction; sheet "work" the steps and the members' sums, a column each: a cell
+holds at most 8,192 characters. Excel has no infinite numbers: where they would pass through `min`, `max` or a
+quotient on the way, the workbook sees an error, which it treats as a result that is not finite. It reads numbers in
+formulas to 15 digits.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from openpyxl import Workbook
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+from symgrove.export.plan import Block, Plan, Step
+from symgrove.export.writing import write_steps
+
+LONGEST_CELL = 8000
+MOST_COLUMNS = 16_384
+PIECE = 100  # products in one partial sum
+
+_CALLS = {
+    "add": "({0}+{1})",
+    "sub": "({0}-{1})",
+    "mul": "({0}*{1})",
+    "quotient": "({0}/{1})",
+    "div": "(IF({1}<0,-1,1)*{0}/(ABS({1})+{n0}))",
+    "pdiv": "IF({1}=0,{0},{0}/{1})",
+    "aq": "({0}/SQRT(1+{1}*{1}))",
+    "min": "MIN({0},{1})",
+    "max": "MAX({0},{1})",
+    "step": "IF({0}>{1},1,0)",
+    "sqrt": "SQRT(ABS({0}))",
+    "log": "LN(ABS({0})+{n0})",
+    # log(1 + a) without loss where a is small (Kahan).
+    "log1p": "IF(1+ABS({0})-1=0,ABS({0}),IF(ABS({0})>1000000000,LN(1+ABS({0})),"
+    "LN(1+ABS({0}))*ABS({0})/(1+ABS({0})-1)))",
+    "exp": "EXP(MIN({0},80))",
+    "sin": "SIN({0})",
+    "cos": "COS({0})",
+    "tanh": "TANH({0})",
+    "square": "({0}*{0})",
+    "cube": "({0}*{0}*{0})",
+    "neg": "(0-{0})",
+    "abs": "ABS({0})",
+    "within": "MIN(MAX({0},{n0}),{n1})",
+    "finite": "IFERROR({0},{n0})",
+}
+_REPEATS = {"pdiv", "aq", "square", "cube", "log1p", "div"}
+
+
+def to_excel(
+    plan: Plan, version: str, path: str | Path, X: NDArray[np.float64] | None = None, n_rows: int = 100
+) -> None:
+    """Write a workbook with formulas for the rows of `X`, or for `n_rows` rows to be filled in."""
+    n_rows = len(X) if X is not None else n_rows
+    book = Workbook(write_only=True)
+    sheet, work, about = (book.create_sheet(title) for title in ("predict", "work", "about"))
+    layout = _Layout(plan)
+    answers = layout.answers()
+    sheet.append([*(_text(name) for name in plan.features), *(name for name, _ in answers)])
+    work.append([_text(name) for name, _ in layout.columns])
+    given: Any = X.tolist() if X is not None else [[None] * len(plan.features)] * n_rows
+    for r, row in enumerate(given, start=2):
+        sheet.append([*row, *(f"={formula.format(row=r)}" for _, formula in answers)])
+        work.append([f"={formula.format(row=r)}" for _, formula in layout.columns])
+    for line in _about(plan, version):
+        about.append([line])
+    book.save(path)
+
+
+def _about(plan: Plan, version: str) -> list[str]:
+    return [
+        f"Made by symgrove {version} from a {plan.origin}.",
+        "Put numbers into the feature columns of the sheet 'predict'; copy the last row of both sheets down for more.",
+        "Excel has no infinite numbers and takes sines up to 134217728 only: such steps count as not finite.",
+        "Excel reads numbers in formulas to 15 digits, so the last digits may differ from symgrove's.",
+    ]
+
+
+def _text(name: str) -> Any:
+    """A heading that is not taken for a formula; control characters are left out, files cannot hold them."""
+    shown = ILLEGAL_CHARACTERS_RE.sub("", name)
+    return "'" + shown if shown.startswith("=") else shown
+
+
+def column_name(index: int) -> str:
+    """A, B, ..., Z, AA, ...; the first is 0."""
+    name = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        name = chr(65 + rest) + name
+    return name
+
+
+class _Layout:
+    """Columns of the sheet "work": headings and formulas, in which {row} stands for the number of the row."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.columns: list[tuple[str, str]] = []
+        self.place: dict[int, str] = {}
+        # Names are given while expressions are written, in the order of the assignments.
+        self.n_named = 0
+        written = write_steps(plan, self._write, self._name, _REPEATS, longest=400)
+        for assignment in written.assignments:
+            self.columns.append((f"step {assignment.step}", assignment.expression))
+        self.text_of = written.text_of
+        self.results = []
+        for k, target in enumerate(plan.targets):
+            levels = [self._block(block) for block in target.blocks]
+            if target.base is None:
+                result = levels[0]
+            else:
+                terms = [
+                    f"{_number(w)}*({b}-{_number(target.base)})" for w, b in zip(target.weights, levels, strict=True)
+                ]
+                result = "+".join([_number(target.base), *terms])
+            self.results.append(self._add(f"target {k}", result))
+        if len(self.columns) > MOST_COLUMNS:
+            raise ValueError(
+                f"this model needs {len(self.columns)} helper columns; a sheet has {MOST_COLUMNS}. Fit with fewer or "
+                "shorter formulas, or export to another language."
+            )
+
+    def _name(self, step: int) -> str:
+        if step not in self.place:
+            self.place[step] = f"{column_name(self.n_named)}{{row}}"
+            self.n_named += 1
+        return self.place[step]
+
+    def _write(self, step: Step, operands: list[str]) -> str:
+        if step.name == "input":
+            return f"predict!{column_name(int(step.numbers[0]))}{{row}}"
+        if step.name == "constant":
+            return _number(step.numbers[0])
+        numbers = {f"n{i}": _number(value) for i, value in enumerate(step.numbers)}
+        return _fill(_CALLS[step.name], operands, numbers)
+
+    def _add(self, heading: str, formula: str) -> str:
+        """A column more; returns the reference to it."""
+        if len(formula) > LONGEST_CELL:
+            raise ValueError(f"a formula of {len(formula)} characters does not fit into a cell of Excel.")
+        self.columns.append((heading, formula))
+        return f"{column_name(len(self.columns) - 1)}{{row}}"
+
+    def _block(self, block: Block) -> str:
+        values = [self._value(value) for value in block.values]
+        if block.combine == "pooled":
+            return self._pooled(block, values)
+        members = []
+        for j, row in enumerate(block.rows):
+            products = [f"{_number(w)}*{values[i]}" for i, w in zip(row.indices, row.coefficients, strict=True)]
+            pieces = ["+".join(products[i : i + PIECE]) for i in range(0, len(products), PIECE)]
+            if len(pieces) > 1:
+                pieces = [self._add(f"part of member {j}", piece) for piece in pieces]
+            members.append("+".join([_number(row.intercept), *pieces]))
+        headed = [self._headed(block, member) for member in members]
+        places = [self._add(f"member {j}", member) for j, member in enumerate(headed)]
+        cells = f"{places[0]}:{places[-1]}"
+        n = len(places)
+        if block.combine == "trimmed":
+            # Half a member more, so that rounding does not leave one out.
+            return self._add("block", f"TRIMMEAN({cells},{_number((2 * block.n_outer + 0.5) / n)})")
+        found = f"MEDIAN({cells})" if block.combine == "median" else f"AVERAGE({cells})"
+        return self._add("block", found if block.fallback is None else f"IFERROR({found},{_number(block.fallback)})")
+
+    def _value(self, step: int) -> str:
+        """A value that members refer to: a column, unless it is short."""
+        text = self.text_of[step]
+        if len(text) <= 24:
+            return text
+        if ("value", step) not in self.known:
+            self.known["value", step] = self._add(f"step {step}", text)
+        return self.known["value", step]
+
+    @property
+    def known(self) -> dict[tuple[str, int], str]:
+        """Values that have a column already."""
+        return self.__dict__.setdefault("_known", {})
+
+    def _headed(self, block: Block, member: str) -> str:
+        low, high = (_number(v) for v in block.limits)
+        # Text does not count in averages and medians.
+        return {
+            "plain": f'IFERROR({member},"")' if block.fallback is not None else member,
+            "within": f"MIN(MAX({member},{low}),{high})",
+            "vote": f'IFERROR(IF({member}>{_number(block.threshold)},1,0),"")',
+            "share": f'IFERROR(MIN(MAX({member}-{_number(block.threshold - 0.5)},0),1),"")',
+            "logistic": f"1/(1+EXP(-MIN(MAX({member},{low}),{high})))",
+        }[block.head]
+
+    def _pooled(self, block: Block, values: list[str]) -> str:
+        sums, counts = [], []
+        for value, row, n in zip(values, block.rows, block.counts, strict=True):
+            sums.append(f"IFERROR({_number(row.coefficients[0])}*{value}+{_number(row.intercept)},0)")
+            counts.append(f"IF(ISNUMBER({value}),{_number(n)},0)")
+        for texts, what in ((sums, "sum"), (counts, "count")):
+            while len(texts) > 1:
+                parts = ["+".join(texts[i : i + 50]) for i in range(0, len(texts), 50)]
+                texts[:] = [self._add(what, part) for part in parts]
+        return self._add("block", f"IFERROR({sums[0]}/{counts[0]},{_number(block.fallback or 0.0)})")
+
+    def answers(self) -> list[tuple[str, str]]:
+        """Headings and formulas beside the features."""
+        results = [f"work!{place}" for place in self.results]
+        classes = self.plan.classes
+        if classes is None:
+            return [("prediction", results[0])]
+        if len(classes) == 2:
+            shares = [f"(1-{results[0]})", results[0]]
+        else:
+            total = "+".join(results)
+            shares = [f"IF({total}=0,1/{len(classes)},{r}/({total}))" for r in results]
+        label = _literal(classes[-1])
+        for k in range(len(classes) - 2, -1, -1):
+            tests = ",".join(f"{shares[k]}>={other}" for other in shares[k + 1 :])
+            label = f"IF(AND({tests}),{_literal(classes[k])},{label})"
+        return [("prediction", label), *((f"probability of {c}", s) for c, s in zip(classes, shares, strict=True))]
+
+
+def _fill(template: str, operands: list[str], numbers: dict[str, str]) -> str:
+    """The template with its places filled; `{row}` inside operands stays."""
+    for i, operand in enumerate(operands):
+        template = template.replace(f"{{{i}}}", operand)
+    for name, text in numbers.items():
+        template = template.replace(f"{{{name}}}", text)
+    return template
+
+
+def _number(value: float) -> str:
+    text = repr(float(value)).upper()
+    return f"({text})" if text[0] == "-" else text
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return '"' + str(value).replace('"', '""').replace("{", "{{").replace("}", "}}") + '"'

@@ -1,0 +1,166 @@
+"""A model as JavaScript: a script for browsers, or a CommonJS module."""
+
+from __future__ import annotations
+
+import json
+
+from symgrove.export.plan import Block, Plan, Step
+from symgrove.export.writing import number, used_primitives, write_steps
+
+_HELPERS = {
+    "div": "const div = (a, b, e) => (b < 0 ? -a : a) / (Math.abs(b) + e);",
+    "pdiv": "const pdiv = (a, b) => b === 0 ? a : a / b;",
+    "aq": "const aq = (a, b) => a / Math.sqrt(1 + b * b);",
+    "square": "const square = (a) => a * a;",
+    "cube": "const cube = (a) => a * a * a;",
+    "finite": "const finite = (a, other) => Number.isFinite(a) ? a : other;",
+}
+_CALLS = {
+    "div": "div({0}, {1}, {n0})",
+    "pdiv": "pdiv({0}, {1})",
+    "add": "({0} + {1})",
+    "sub": "({0} - {1})",
+    "mul": "({0} * {1})",
+    "quotient": "({0} / {1})",
+    "aq": "aq({0}, {1})",
+    "min": "Math.min({0}, {1})",
+    "max": "Math.max({0}, {1})",
+    "step": "({0} > {1} ? 1 : 0)",
+    "sqrt": "Math.sqrt(Math.abs({0}))",
+    "log": "Math.log(Math.abs({0}) + {n0})",
+    "log1p": "Math.log1p(Math.abs({0}))",
+    "exp": "Math.exp(Math.min({0}, 80))",
+    "sin": "Math.sin({0})",
+    "cos": "Math.cos({0})",
+    "tanh": "Math.tanh({0})",
+    "square": "square({0})",
+    "cube": "cube({0})",
+    "neg": "(-{0})",
+    "abs": "Math.abs({0})",
+    "within": "within({0}, {n0}, {n1})",
+    "finite": "finite({0}, {n0})",
+}
+
+_TEMPLATE = """// Made by symgrove {version} from a {origin}.
+// symgroveModel.predict(row): row is an array of numbers in the order of symgroveModel.features, or an object with
+// these keys. In a browser: a plain script. In Node: const symgroveModel = require("./this-file.js").
+const symgroveModel = (() => {{
+  const features = {features};
+{classes}{helpers}
+  const within = (a, low, high) => a < low ? low : a > high ? high : a;
+  const sums = (values, members) => members.map(([indices, weights, intercept]) => {{
+    let sum = intercept;
+    for (let k = 0; k < indices.length; k++) sum += weights[k] * values[indices[k]];
+    return sum;
+  }});
+  const mean = (members) => members.reduce((a, b) => a + b, 0) / members.length;
+  const sorted = (members) => Float64Array.from(members).sort();
+  const orElse = (value, other) => Number.isFinite(value) ? value : other;
+  const median = (m) => 0.5 * m[(m.length - 1) >> 1] + 0.5 * m[m.length >> 1];
+{tables}
+  const numbersOf = (row) => {{
+    const given = Array.isArray(row) || ArrayBuffer.isView(row) ? Array.from(row) : features.map((f) => row[f]);
+    if (given.length !== features.length || given.some((v) => typeof v !== "number")) {{
+      throw new TypeError("expected numbers for the features " + features.join(", "));
+    }}
+    return given;
+  }};
+  const targets = (x) => {{
+    {body}
+  }};
+{foot}
+}})();
+if (typeof module !== "undefined") module.exports = symgroveModel;
+"""
+
+_REGRESSION = """  const predict = (row) => targets(numbersOf(row))[0];
+  return {features, predict};"""
+_CLASSES = """  const predictProba = (row) => {
+    const y = targets(numbersOf(row));
+    if (y.length === 1) return [1 - y[0], y[0]];
+    const total = y.reduce((a, b) => a + b, 0);
+    return y.map((v) => total === 0 ? 1 / y.length : v / total);
+  };
+  const predict = (row) => {
+    const p = predictProba(row);
+    return classes[p.indexOf(Math.max(...p))];
+  };
+  return {features, classes, predictProba, predict};"""
+
+
+def to_javascript(plan: Plan, version: str) -> str:
+    """Source that defines `symgroveModel`."""
+    written = write_steps(plan, _write, lambda i: f"t{i}")
+    body = [f"const t{a.step} = {a.expression};" for a in written.assignments]
+    tables, found = [], []
+    for k, target in enumerate(plan.targets):
+        terms = []
+        for level, block in enumerate(target.blocks):
+            label = f"{k}_{level}"
+            rows = ",\n    ".join(json.dumps([row.indices, row.coefficients, row.intercept]) for row in block.rows)
+            tables.append(f"  const members{label} = [\n    {rows},\n  ];")
+            body.append(f"const v{label} = [{', '.join(written.text_of[value] for value in block.values)}];")
+            body += _combine(label, block)
+            if target.base is not None:
+                terms.append(f" + {number(target.weights[level])} * (b{label} - {number(target.base)})")
+        found.append(f"b{k}_0" if target.base is None else f"{number(target.base)}{''.join(terms)}")
+    body.append(f"return [{', '.join(found)}];")
+    helpers = "".join(f"  {_HELPERS[name]}\n" for name in sorted(used_primitives(plan)) if name in _HELPERS)
+    return _TEMPLATE.format(
+        version=version,
+        origin=plan.origin,
+        features=_literal(plan.features),
+        classes="" if plan.classes is None else f"  const classes = {_literal(plan.classes)};\n",
+        helpers=helpers.rstrip("\n"),
+        tables="\n".join(tables),
+        body="\n    ".join(body),
+        foot=_REGRESSION if plan.classes is None else _CLASSES,
+    )
+
+
+def _literal(value: object) -> str:
+    """JSON that is safe inside an HTML script too."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def _write(step: Step, operands: list[str]) -> str:
+    if step.name == "input":
+        return f"x[{int(step.numbers[0])}]"
+    if step.name == "constant":
+        return number(step.numbers[0])
+    numbers = {f"n{i}": number(value) for i, value in enumerate(step.numbers)}
+    return _CALLS[step.name].format(*operands, **numbers)
+
+
+def _combine(label: str, block: Block) -> list[str]:
+    """Statements that end with b<label>."""
+    b, m = f"b{label}", f"m{label}"
+    if block.combine == "pooled":
+        return [
+            f"let s{label} = 0, k{label} = 0;",
+            f"{json.dumps(block.counts)}.forEach((n, j) => {{",
+            f"  if (!Number.isFinite(v{label}[j])) return;",
+            f"  s{label} += members{label}[j][1][0] * v{label}[j] + members{label}[j][2];",
+            f"  k{label} += n;",
+            "});",
+            f"const {b} = orElse(s{label} / k{label}, {number(block.fallback or 0.0)});",
+        ]
+    low, high, shift = (number(v) for v in (*block.limits, block.threshold - 0.5))
+    change = {
+        "plain": "",
+        "within": f".map((a) => within(a, {low}, {high}))",
+        "vote": f".map((a) => Number.isFinite(a) ? (a > {number(block.threshold)} ? 1 : 0) : a)",
+        "share": f".map((a) => Number.isFinite(a) ? within(a - {shift}, 0, 1) : a)",
+        "logistic": f".map((a) => 1 / (1 + Math.exp(-within(a, {low}, {high}))))",
+    }[block.head]
+    kept = "" if block.fallback is None else ".filter(Number.isFinite)"
+    lines = [f"const {m} = sums(v{label}, members{label}){change}{kept};"]
+    found = {
+        "mean": f"mean({m})",
+        "median": f"median(sorted({m}))",
+        "trimmed": f"mean(sorted({m}).slice({block.n_outer}, {len(block.rows) - block.n_outer}))",
+    }[block.combine]
+    if block.fallback is not None:
+        other = number(block.fallback)
+        found = f"{m}.length ? {found} : {other}" if block.combine == "median" else f"orElse({found}, {other})"
+    return [*lines, f"const {b} = {found};"]

@@ -1,0 +1,302 @@
+"""A model as an ONNX graph: a matrix of features in, predictions out.
+
+The graph computes in double precision, whatever its input and output are: with float inputs, the rounding of the input
+is the only difference.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import checker, helper, numpy_helper
+
+from symgrove.export.plan import Block, Plan, Step
+
+OPSET = 18
+IR_VERSION = 9  # what runtimes of the last years read
+_TYPES = {"float64": 11, "float32": 1}  # onnx.TensorProto
+
+# Operators with one or two operands and nothing else.
+_PLAIN = {
+    "add": "Add", "sub": "Sub", "min": "Min", "max": "Max", "sin": "Sin",
+    "cos": "Cos", "tanh": "Tanh", "neg": "Neg", "abs": "Abs",
+}  # fmt: skip
+
+
+class Nodes:
+    """Nodes and initializers under construction."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.nodes: list[Any] = []
+        self.initializers: dict[str, np.ndarray[Any, Any]] = {}
+        self.scalars: dict[str, str] = {}
+        self.value_of: dict[str, float] = {}
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node with one output; returns its name."""
+        return self.ops(kind, 1, *inputs, **attributes)[0]
+
+    def ops(self, kind: str, n_outputs: int, *inputs: str, **attributes: Any) -> list[str]:
+        """Add a node with several outputs."""
+        names = [f"{self.prefix}{len(self.nodes)}_{k}" for k in range(n_outputs)]
+        self.nodes.append(
+            helper.make_node(kind, list(inputs), names, name=f"{self.prefix}n{len(self.nodes)}", **attributes)
+        )
+        return names
+
+    def scale(self, kind: str, a: str, b: str) -> str:
+        """Product or quotient. onnxruntime drops factors that are 1 once rounded to float: those are doubled first."""
+        for factor, other in ((b, a), (a, b)) if kind == "Mul" else ((b, a),):
+            value = self.value_of.get(factor)
+            if value is not None and value != 1 and np.float32(value) == 1:
+                half = 0.5 if kind == "Mul" else 2.0
+                return self.op(kind, self.op("Mul", other, self.scalar(2.0)), self.scalar(half * value))
+        return self.op(kind, a, b)
+
+    def array(self, values: Any, dtype: str = "float64") -> str:
+        """An initializer."""
+        name = f"{self.prefix}c{len(self.initializers)}"
+        self.initializers[name] = np.asarray(values, dtype=dtype)
+        return name
+
+    def scalar(self, value: float) -> str:
+        """A double; equal ones are one initializer."""
+        key = float(value).hex()
+        if key not in self.scalars:
+            self.scalars[key] = self.array(float(value))
+            self.value_of[self.scalars[key]] = float(value)
+        return self.scalars[key]
+
+
+def build(plan: Plan, X: str, prefix: str = "sg") -> tuple[Nodes, list[str]]:
+    """Nodes from the matrix `X`, in any type, to the targets, each (n_rows, 1) in double."""
+    nodes = Nodes(prefix)
+    matrix = nodes.op("Cast", X, to=_TYPES["float64"])
+    names: list[str] = []
+    for step in plan.steps:
+        names.append(_step(nodes, step, [names[arg] for arg in step.args], matrix))
+    # A column of zeros gives constants the number of rows.
+    zeros = nodes.op("Mul", nodes.op("Gather", matrix, nodes.array([0], "int64"), axis=1), nodes.scalar(0.0))
+    results = []
+    for target in plan.targets:
+        blocks = [_block(nodes, block, names, zeros) for block in target.blocks]
+        if target.base is None:
+            results.append(blocks[0])
+            continue
+        base = nodes.scalar(target.base)
+        total = nodes.op("Add", zeros, base)
+        for weight, block in zip(target.weights, blocks, strict=True):
+            total = nodes.op("Add", total, nodes.op("Mul", nodes.scalar(weight), nodes.op("Sub", block, base)))
+        results.append(total)
+    return nodes, results
+
+
+def _step(nodes: Nodes, step: Step, args: list[str], matrix: str) -> str:
+    op, scalar, name = nodes.op, nodes.scalar, step.name
+    if name == "input":
+        return op("Gather", matrix, nodes.array([int(step.numbers[0])], "int64"), axis=1)
+    if name == "constant":
+        return scalar(step.numbers[0])
+    if name in ("mul", "quotient"):
+        return nodes.scale("Mul" if name == "mul" else "Div", *args)
+    if name in _PLAIN:
+        return op(_PLAIN[name], *args)
+    if name == "div":
+        sign = op("Where", op("Less", args[1], scalar(0.0)), scalar(-1.0), scalar(1.0))
+        return op("Div", op("Mul", sign, args[0]), op("Add", op("Abs", args[1]), scalar(step.numbers[0])))
+    if name == "pdiv":
+        if args[1] in nodes.value_of and nodes.value_of[args[1]] != 0:
+            return nodes.scale("Div", *args)
+        return op("Div", args[0], op("Where", op("Equal", args[1], scalar(0.0)), scalar(1.0), args[1]))
+    if name == "aq":
+        return op("Div", args[0], op("Sqrt", op("Add", scalar(1.0), op("Mul", args[1], args[1]))))
+    if name == "step":
+        return op("Where", op("Greater", *args), scalar(1.0), scalar(0.0))
+    if name == "sqrt":
+        return op("Sqrt", op("Abs", args[0]))
+    if name == "log":
+        return op("Log", op("Add", op("Abs", args[0]), scalar(step.numbers[0])))
+    if name == "log1p":
+        return _log1p(nodes, op("Abs", args[0]))
+    if name == "exp":
+        return op("Exp", op("Min", args[0], scalar(80.0)))
+    if name in ("square", "cube"):
+        square = op("Mul", args[0], args[0])
+        return square if name == "square" else op("Mul", square, args[0])
+    if name == "within":
+        return _within(nodes, args[0], *step.numbers)
+    assert name == "finite"
+    return op("Where", _is_finite(nodes, args[0]), args[0], scalar(step.numbers[0]))
+
+
+def _within(nodes: Nodes, value: str, low: float, high: float) -> str:
+    # Not by Min and Max: onnxruntime makes a clip of them that rounds its limits to float.
+    op, scalar = nodes.op, nodes.scalar
+    raised = op("Where", op("Less", value, scalar(low)), scalar(low), value)
+    return op("Where", op("Greater", raised, scalar(high)), scalar(high), raised)
+
+
+def _log1p(nodes: Nodes, a: str) -> str:
+    """log(1 + a) without loss where a is small, from the logarithm of the rounded sum (Kahan); a is not negative."""
+    op, scalar = nodes.op, nodes.scalar
+    total = op("Add", scalar(1.0), a)
+    rounded = op("Sub", total, scalar(1.0))
+    is_lost = op("Equal", rounded, scalar(0.0))
+    is_exact = op("Greater", a, scalar(1e9))
+    factor = op("Div", a, op("Where", is_lost, scalar(1.0), rounded))
+    corrected = op("Mul", op("Log", total), op("Where", is_exact, scalar(1.0), factor))
+    return op("Where", is_lost, a, corrected)
+
+
+def _is_finite(nodes: Nodes, value: str) -> str:
+    # Subtracting a number from itself: NaN if it is not finite.
+    return nodes.op("Equal", nodes.op("Sub", value, value), nodes.scalar(0.0))
+
+
+def _block(nodes: Nodes, block: Block, names: list[str], zeros: str) -> str:
+    op, scalar = nodes.op, nodes.scalar
+    columns = [op("Add", zeros, names[value]) for value in block.values]
+    if not columns:  # members without terms
+        columns = [zeros]
+    values = op("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+    if block.combine == "pooled":
+        return _pooled(nodes, block, values)
+    members = op("Add", _products(nodes, block, values, len(columns)), nodes.array([[r.intercept for r in block.rows]]))
+    counts = _is_finite(nodes, members)
+    if block.head in ("within", "logistic"):
+        members = _within(nodes, members, *block.limits)
+    if block.head == "logistic":
+        members = op("Div", scalar(1.0), op("Add", scalar(1.0), op("Exp", op("Neg", members))))
+    if block.head == "vote":
+        members = op("Where", op("Greater", members, scalar(block.threshold)), scalar(1.0), scalar(0.0))
+    if block.head == "share":
+        members = _within(nodes, op("Sub", members, scalar(block.threshold - 0.5)), 0.0, 1.0)
+    if block.combine == "trimmed":
+        return _trimmed(nodes, members, len(block.rows), block.n_outer)
+    if block.fallback is None:
+        return op("ReduceMean", members, nodes.array([1], "int64"), keepdims=1)
+    if block.combine == "median":
+        return _median(nodes, block, members, counts)
+    kept = op("Where", counts, members, scalar(0.0))
+    n_kept = _sum(nodes, op("Cast", counts, to=_TYPES["float64"]))
+    return _or_else(nodes, op("Div", _sum(nodes, kept), n_kept), block.fallback)
+
+
+def _products(nodes: Nodes, block: Block, values: str, n_values: int) -> str:
+    """Members' sums. Programs' outputs may be infinite, and zero times infinity is not zero: so a member of one value
+    takes its column; sums of many are of finite values."""
+    if all(len(row.indices) == 1 for row in block.rows):
+        chosen = nodes.op("Gather", values, nodes.array([row.indices[0] for row in block.rows], "int64"), axis=1)
+        return nodes.op("Mul", chosen, nodes.array([[row.coefficients[0] for row in block.rows]]))
+    matrix = np.zeros((n_values, len(block.rows)))
+    for j, row in enumerate(block.rows):
+        matrix[list(row.indices), j] = row.coefficients
+    return nodes.op("MatMul", values, nodes.array(matrix))
+
+
+def _sum(nodes: Nodes, values: str) -> str:
+    return nodes.op("ReduceSum", values, nodes.array([1], "int64"), keepdims=1)
+
+
+def _or_else(nodes: Nodes, value: str, other: float) -> str:
+    return nodes.op("Where", _is_finite(nodes, value), value, nodes.scalar(other))
+
+
+def _pooled(nodes: Nodes, block: Block, values: str) -> str:
+    op = nodes.op
+    is_finite = _is_finite(nodes, values)
+    kept = op("Where", is_finite, values, nodes.scalar(0.0))
+    counted = op("Cast", is_finite, to=_TYPES["float64"])
+    slopes = nodes.array([[row.coefficients[0]] for row in block.rows])
+    intercepts = nodes.array([[row.intercept] for row in block.rows])
+    total = op("Add", op("MatMul", kept, slopes), op("MatMul", counted, intercepts))
+    count = op("MatMul", counted, nodes.array([[n] for n in block.counts]))
+    assert block.fallback is not None
+    return _or_else(nodes, op("Div", total, count), block.fallback)
+
+
+def _trimmed(nodes: Nodes, members: str, n: int, n_outer: int) -> str:
+    ordered, _ = nodes.ops("TopK", 2, members, nodes.array([n], "int64"), axis=1, largest=0, sorted=1)
+    bounds = (nodes.array([b], "int64") for b in (n_outer, n - n_outer, 1))
+    middle = nodes.op("Slice", ordered, *bounds)
+    return nodes.op("ReduceMean", middle, nodes.array([1], "int64"), keepdims=1)
+
+
+def _median(nodes: Nodes, block: Block, members: str, counts: str) -> str:
+    """Of the members that count; the others are sorted behind them."""
+    op, n = nodes.op, len(block.rows)
+    last = op("Where", counts, members, nodes.scalar(np.inf))
+    ordered, _ = nodes.ops("TopK", 2, last, nodes.array([n], "int64"), axis=1, largest=0, sorted=1)
+    n_kept = op("ReduceSum", op("Cast", counts, to=7), nodes.array([1], "int64"), keepdims=1)
+    one, two, zero = (nodes.array([[v]], "int64") for v in (1, 2, 0))
+    low = op("Max", op("Div", op("Sub", n_kept, one), two), zero)
+    high = op("Min", op("Div", n_kept, two), nodes.array([[n - 1]], "int64"))
+    half = nodes.scalar(0.5)
+    ends = [op("Mul", half, op("GatherElements", ordered, place, axis=1)) for place in (low, high)]
+    assert block.fallback is not None
+    return _or_else(nodes, op("Add", *ends), block.fallback)
+
+
+def add_answers(plan: Plan, nodes: Nodes, targets: list[str], dtype: str) -> list[str]:
+    """Outputs: the prediction (n_rows, 1); for classes the label (n_rows,) and the probabilities."""
+    op = nodes.op
+    if plan.classes is None:
+        return [op("Cast", targets[0], to=_TYPES[dtype])]
+    if len(targets) == 1:
+        shares = op("Concat", op("Sub", nodes.scalar(1.0), targets[0]), targets[0], axis=1)
+    else:
+        scores = op("Concat", *targets, axis=1)
+        total = _sum(nodes, scores)
+        is_zero = op("Equal", total, nodes.scalar(0.0))
+        divided = op("Div", scores, op("Where", is_zero, nodes.scalar(1.0), total))
+        shares = op("Where", is_zero, nodes.scalar(1.0 / len(targets)), divided)
+    index = op("ArgMax", shares, axis=1, keepdims=0)
+    label = op("Gather", nodes.array(*_classes(plan.classes)), index, axis=0)
+    return [label, op("Cast", shares, to=_TYPES[dtype])]
+
+
+def _classes(classes: list[Any]) -> tuple[list[Any], str]:
+    if all(isinstance(c, bool) for c in classes):
+        return classes, "bool"
+    if all(isinstance(c, int) for c in classes):
+        return classes, "int64"
+    return (
+        (classes, "float64")
+        if all(isinstance(c, (int, float)) for c in classes)
+        else ([str(c) for c in classes], "object")
+    )
+
+
+def label_type(classes: list[Any]) -> int:
+    """Of the label output, in onnx.TensorProto."""
+    return {"bool": 9, "int64": 7, "float64": 11, "object": 8}[_classes(classes)[1]]
+
+
+def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
+    """An ONNX model: input "X" (n_rows, n_features); outputs "prediction", or "label" and "probabilities"."""
+    if dtype not in _TYPES:
+        raise ValueError(f"dtype must be float64 or float32, got {dtype!r}.")
+    nodes, targets = build(plan, "X")
+    found = add_answers(plan, nodes, targets, dtype)
+    names = ["prediction"] if plan.classes is None else ["label", "probabilities"]
+    for name, output in zip(names, found, strict=True):
+        nodes.nodes.append(helper.make_node("Identity", [output], [name], name=name))
+    kind = _TYPES[dtype]
+    if plan.classes is None:
+        outputs = [helper.make_tensor_value_info("prediction", kind, ["n_rows", 1])]
+    else:
+        outputs = [
+            helper.make_tensor_value_info("label", label_type(plan.classes), ["n_rows"]),
+            helper.make_tensor_value_info("probabilities", kind, ["n_rows", len(plan.classes)]),
+        ]
+    X = helper.make_tensor_value_info("X", kind, ["n_rows", len(plan.features)])
+    initializers = [numpy_helper.from_array(values, name) for name, values in nodes.initializers.items()]
+    graph = helper.make_graph(nodes.nodes, "symgrove", [X], outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    model.producer_name, model.producer_version = "symgrove", version
+    model.doc_string = f"Made by symgrove {version} from a {plan.origin}."
+    helper.set_model_props(model, {"features": "\n".join(plan.features)})
+    checker.check_model(model)
+    return model

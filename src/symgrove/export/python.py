@@ -1,0 +1,206 @@
+"""A model as Python source that needs NumPy and nothing else."""
+
+from __future__ import annotations
+
+from symgrove.export.plan import Block, Plan, Step
+from symgrove.export.writing import number, used_primitives, write_steps
+
+_HELPERS = {
+    "div": "def _div(a, b, epsilon):\n    return np.where(b < 0, -1.0, 1.0) * a / (np.abs(b) + epsilon)",
+    "pdiv": "def _pdiv(a, b):\n    return a / np.where(b == 0, 1.0, b)",
+    "finite": "def _finite(a, other):\n    return np.where(np.isfinite(a), a, other)",
+}
+_CALLS = {
+    "div": "_div({0}, {1}, {n0})",
+    "pdiv": "_pdiv({0}, {1})",
+    "add": "({0} + {1})",
+    "sub": "({0} - {1})",
+    "mul": "({0} * {1})",
+    "quotient": "({0} / {1})",
+    "aq": "({0} / np.sqrt(1.0 + np.square({1})))",
+    "min": "np.minimum({0}, {1})",
+    "max": "np.maximum({0}, {1})",
+    "step": "np.where({0} > {1}, 1.0, 0.0)",
+    "sqrt": "np.sqrt(np.abs({0}))",
+    "log": "np.log(np.abs({0}) + {n0})",
+    "log1p": "np.log1p(np.abs({0}))",
+    "exp": "np.exp(np.minimum({0}, 80.0))",
+    "sin": "np.sin({0})",
+    "cos": "np.cos({0})",
+    "tanh": "np.tanh({0})",
+    "square": "np.square({0})",
+    "cube": "_cube({0})",
+    "neg": "(-{0})",
+    "abs": "np.abs({0})",
+    "within": "np.clip({0}, {n0}, {n1})",
+    "finite": "_finite({0}, {n0})",
+}
+_HELPERS["cube"] = "def _cube(a):\n    return a * a * a"
+
+_PARTS = {
+    "sums": '''def _sums(values, members, n):
+    """A weighted sum of values for each member."""
+    found = np.empty((len(members), n))
+    for row, (indices, coefficients, intercept) in zip(found, members):
+        row[:] = intercept
+        for i, coefficient in zip(indices, coefficients):
+            row += coefficient * values[i]
+    return found''',
+    "mean_of_finite": """def _mean_of_finite(members, otherwise):
+    is_finite = np.isfinite(members)
+    n_finite = is_finite.sum(axis=0)
+    mean = np.where(is_finite, members, 0.0).sum(axis=0) / n_finite
+    return np.where((n_finite > 0) & np.isfinite(mean), mean, otherwise)""",
+    "median_of_finite": """def _median_of_finite(members, otherwise):
+    is_finite = np.isfinite(members)
+    n_finite = is_finite.sum(axis=0)
+    ordered = np.sort(np.where(is_finite, members, np.inf), axis=0)
+    columns = np.arange(ordered.shape[1])
+    low = ordered[np.maximum(n_finite - 1, 0) // 2, columns]
+    high = ordered[np.maximum(n_finite // 2 - (n_finite == 0), 0), columns]
+    return np.where(n_finite > 0, 0.5 * low + 0.5 * high, otherwise)""",
+    "pooled": """def _pooled(values, members, counts, otherwise):
+    total, count = 0.0, 0.0
+    for value, (_, (slope,), intercept), n in zip(values, members, counts):
+        is_finite = np.isfinite(value)
+        total = total + np.where(is_finite, slope * np.where(is_finite, value, 0.0) + intercept, 0.0)
+        count = count + np.where(is_finite, n, 0.0)
+    mean = total / count
+    return np.where(np.isfinite(mean), mean, otherwise)""",
+    "votes": """def _votes(members, threshold):
+    return np.where(np.isfinite(members), np.where(members > threshold, 1.0, 0.0), np.nan)""",
+    "shares": """def _shares(members, threshold):
+    return np.where(np.isfinite(members), np.clip(members - (threshold - 0.5), 0.0, 1.0), np.nan)""",
+    "logistic": """def _logistic(members, low, high):
+    return 1.0 / (1.0 + np.exp(-np.clip(members, low, high)))""",
+    "trimmed": """def _trimmed(members, n_outer):
+    return np.sort(members, axis=0)[n_outer : len(members) - n_outer].mean(axis=0)""",
+}
+
+_HEAD = '''"""Made by symgrove {version} from a {origin}; needs NumPy only.
+
+predict(X): X is an array with the columns of FEATURES in that order, or a data frame with columns of these names.
+"""
+
+import numpy as np
+
+FEATURES = {features!r}
+{classes}ROWS_AT_A_TIME = 512
+
+
+def _columns(X):
+    if hasattr(X, "columns"):
+        missing = [name for name in FEATURES if name not in list(X.columns)]
+        if missing:
+            raise ValueError(f"X lacks the columns {{missing}}.")
+        X = np.column_stack([np.asarray(X[name], dtype=np.float64) for name in FEATURES])
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != len(FEATURES):
+        raise ValueError(f"X has the shape {{X.shape}}, expected (n_rows, {{len(FEATURES)}}): {{FEATURES}}.")
+    return X
+'''
+
+_FOOT_REGRESSION = '''
+
+def predict(X):
+    """Prediction of each row."""
+    return _targets(X)[0]
+'''
+_FOOT_CLASSES = '''
+
+def predict_proba(X):
+    """Probability of each of CLASSES on each row."""
+    scores = _targets(X)
+    if len(scores) == 1:
+        return np.stack([1 - scores[0], scores[0]], axis=1)
+    total = scores.sum(axis=0)
+    return np.where(total == 0, 1.0 / len(scores), scores / np.where(total == 0, 1.0, total)).T
+
+
+def predict(X):
+    """Class of each row."""
+    return np.array(CLASSES)[np.argmax(predict_proba(X), axis=1)]
+'''
+
+
+def to_python(plan: Plan, version: str) -> str:
+    """Source of a module with `predict`, and for classes `predict_proba`."""
+    written = write_steps(plan, _write, lambda i: f"t{i}", repeats=())
+    lines = [f"t{a.step} = {a.expression}" for a in written.assignments]
+    constants: list[str] = []
+    bodies = []
+    for k, target in enumerate(plan.targets):
+        for level, block in enumerate(target.blocks):
+            label = f"{k}_{level}"
+            constants.append(_members(label, block))
+            values = ", ".join(written.text_of[value] for value in block.values)
+            lines.append(f"values = [{values}]")
+            lines.append(f"b{label} = {_combine(label, block)}")
+        bodies.append(_target(k, target.base, target.weights))
+    classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
+    head = _HEAD.format(version=version, origin=plan.origin, features=plan.features, classes=classes)
+    helpers = "\n\n\n".join([*(_HELPERS[n] for n in sorted(used_primitives(plan)) if n in _HELPERS), *_parts(plan)])
+    body = "\n    ".join([*lines, *bodies])
+    found = ", ".join(f"y{k} + np.zeros(n)" for k in range(len(plan.targets)))
+    return (
+        f"{head}\n\n{helpers}\n\n\n" + "\n".join(constants) + "\n\n\n"
+        "def _targets(X):\n    X = _columns(X)\n"
+        "    parts = [X[i : i + ROWS_AT_A_TIME] for i in range(0, max(len(X), 1), ROWS_AT_A_TIME)]\n"
+        '    with np.errstate(all="ignore"):\n'
+        "        return np.concatenate([_part(part.T) for part in parts], axis=1)\n"
+        f"\n\ndef _part(x):\n    n = x.shape[1]\n    {body}\n    return np.stack([{found}])\n"
+        + (_FOOT_REGRESSION if plan.classes is None else _FOOT_CLASSES)
+    )
+
+
+def _write(step: Step, operands: list[str]) -> str:
+    if step.name == "input":
+        return f"x[{int(step.numbers[0])}]"
+    if step.name == "constant":
+        return number(step.numbers[0])
+    numbers = {f"n{i}": number(value) for i, value in enumerate(step.numbers)}
+    return _CALLS[step.name].format(*operands, **numbers)
+
+
+def _members(label: str, block: Block) -> str:
+    rows = ",\n    ".join(repr(tuple(row)) for row in block.rows)
+    return f"MEMBERS_{label} = [\n    {rows},\n]  # (indices, coefficients, intercept)"
+
+
+def _combine(label: str, block: Block) -> str:
+    members = f"MEMBERS_{label}"
+    if block.combine == "pooled":
+        return f"_pooled(values, {members}, {block.counts!r}, {block.fallback!r})"
+    sums = f"_sums(values, {members}, n)"
+    low, high = block.limits
+    sums = {
+        "plain": sums,
+        "within": f"np.clip({sums}, {low!r}, {high!r})",
+        "vote": f"_votes({sums}, {block.threshold!r})",
+        "share": f"_shares({sums}, {block.threshold!r})",
+        "logistic": f"_logistic({sums}, {low!r}, {high!r})",
+    }[block.head]
+    if block.combine == "median":
+        return f"_median_of_finite({sums}, {block.fallback!r})"
+    if block.combine == "trimmed":
+        return f"_trimmed({sums}, {block.n_outer})"
+    return f"{sums}.mean(axis=0)" if block.fallback is None else f"_mean_of_finite({sums}, {block.fallback!r})"
+
+
+def _parts(plan: Plan) -> list[str]:
+    """Helpers of the blocks."""
+    wanted = []
+    heads = {"vote": "votes", "share": "shares", "logistic": "logistic"}
+    for block in plan.blocks:
+        wanted += ["pooled"] if block.combine == "pooled" else ["sums"]
+        wanted += [heads[block.head]] if block.head in heads else []
+        if block.combine in ("median", "trimmed") or (block.combine == "mean" and block.fallback is not None):
+            wanted.append({"median": "median_of_finite", "trimmed": "trimmed"}.get(block.combine, "mean_of_finite"))
+    return [text for name, text in _PARTS.items() if name in wanted]
+
+
+def _target(k: int, base: float | None, weights: tuple[float, ...]) -> str:
+    if base is None:
+        return f"y{k} = b{k}_0"
+    terms = "".join(f" + {number(w)} * (b{k}_{level} - {number(base)})" for level, w in enumerate(weights))
+    return f"y{k} = {number(base)}{terms}"

@@ -1,0 +1,362 @@
+"""A model as one SQL query, for SQLite (from 3.35, with its mathematical functions) or DuckDB.
+
+The query reads a table with the feature columns and gives all its columns and the prediction. Steps that are used more
+than once are columns of intermediate tables; members' sums are built up a few values at a time, because a table of
+SQLite has at most 2,000 columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from symgrove.export.plan import Block, Plan, Row, Step
+from symgrove.export.writing import Written, write_steps
+
+DIALECTS = ("sqlite", "duckdb")
+VALUES_AT_A_TIME = 300
+MOST_COLUMNS = {"sqlite": 1900, "duckdb": 100_000}
+_LARGEST = "1.7976931348623157e308"
+
+_CALLS = {
+    "add": "({0} + {1})",
+    "sub": "({0} - {1})",
+    "mul": "({0} * {1})",
+    "quotient": "({0} / {1})",
+    "div": "(CASE WHEN {1} < 0e0 THEN -({0}) ELSE {0} END / (abs({1}) + {n0}))",
+    "pdiv": "(CASE WHEN {1} = 0e0 THEN {0} ELSE {0} / {1} END)",
+    "aq": "({0} / sqrt(1e0 + {1} * {1}))",
+    "sqrt": "sqrt(abs({0}))",
+    "log": "ln(abs({0}) + {n0})",
+    # log(1 + a) without loss where a is small, from the logarithm of the rounded sum (Kahan).
+    "log1p": "(CASE WHEN 1e0 + abs({0}) = 1e0 THEN abs({0}) WHEN abs({0}) > 1e9 THEN ln(1e0 + abs({0})) "
+    "ELSE ln(1e0 + abs({0})) * abs({0}) / ((1e0 + abs({0})) - 1e0) END)",
+    "sin": "sin({0})",
+    "cos": "cos({0})",
+    "tanh": "tanh({0})",
+    "square": "({0} * {0})",
+    "cube": "({0} * {0} * {0})",
+    "neg": "(-({0}))",
+    "abs": "abs({0})",
+    "within": "(CASE WHEN {0} < {n0} THEN {n0} WHEN {0} > {n1} THEN {n1} ELSE {0} END)",
+}
+# SQLite: NaN is NULL, and so is a quotient by zero. DuckDB: NaN is greater than all numbers.
+_OWN = {
+    "sqlite": {
+        "div0": "(CASE WHEN {1} = 0e0 THEN CASE WHEN {0} = 0e0 THEN NULL ELSE {0} * 9e999 END "
+        "WHEN {1} < 0e0 THEN -({0}) / abs({1}) ELSE {0} / abs({1}) END)",
+        "log0": "(CASE WHEN {0} = 0e0 THEN -9e999 ELSE ln(abs({0})) END)",
+        "min": "min({0}, {1})",
+        "max": "max({0}, {1})",
+        "exp": "exp(min({0}, 80e0))",
+        "step": "(CASE WHEN {0} > {1} THEN 1e0 ELSE 0e0 END)",
+        "finite": "(CASE WHEN abs({0}) <= " + _LARGEST + " THEN {0} ELSE {n0} END)",
+    },
+    "duckdb": {
+        "min": "(CASE WHEN isnan({0}) THEN {0} WHEN isnan({1}) THEN {1} WHEN {0} < {1} THEN {0} ELSE {1} END)",
+        "max": "(CASE WHEN isnan({0}) THEN {0} WHEN isnan({1}) THEN {1} WHEN {0} > {1} THEN {0} ELSE {1} END)",
+        "exp": "exp(CASE WHEN isnan({0}) THEN {0} WHEN {0} > 80e0 THEN 80e0 ELSE {0} END)",
+        "step": "(CASE WHEN {0} > {1} AND NOT isnan({0}) THEN 1e0 ELSE 0e0 END)",
+        "finite": "(CASE WHEN isfinite({0}) THEN {0} ELSE {n0} END)",
+        "within": "(CASE WHEN isnan({0}) THEN {0} WHEN {0} < {n0} THEN {n0} WHEN {0} > {n1} THEN {n1} ELSE {0} END)",
+    },
+}
+_REPEATS = {
+    "div", "pdiv", "aq", "log1p", "square", "cube", "within", "step", "finite", "min", "max", "exp", "log",
+}  # fmt: skip
+
+
+def quote(name: str) -> str:
+    """An identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def to_sql(plan: Plan, version: str, table: str = "data", dialect: str = "sqlite", keep: Sequence[str] = ()) -> str:
+    """A query that reads `table`; columns in `keep`, such as a key, are passed on."""
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}.")
+    _check_names(plan)
+    return _Query(plan, table, dialect, _prefix([*plan.features, *keep]), tuple(keep)).write(version)
+
+
+def _check_names(plan: Plan) -> None:
+    seen: dict[str, str] = {}
+    for name in plan.features:
+        if "\0" in name or name == "":
+            raise ValueError(f"SQL has no column with the name {name!r}; rename the feature.")
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
+            raise ValueError(f"SQL does not tell the columns {other!r} and {name!r} apart; rename one of them.")
+
+
+def _prefix(names: Sequence[str]) -> str:
+    """A beginning that none of the names has."""
+    prefix = "sg_"
+    while any(name.lower().startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
+
+
+@dataclass
+class _Query:
+    """The query under construction: a chain of tables, each with what later ones need."""
+
+    plan: Plan
+    table: str
+    dialect: str
+    prefix: str
+    keep: tuple[str, ...]
+    tables: list[str] = field(default_factory=list)
+    made: list[int] = field(default_factory=list)  # steps that are columns of the last table
+    others: list[str] = field(default_factory=list)  # sums and results that are columns of the last table
+
+    def write(self, version: str) -> str:
+        p = self.prefix
+        n = len(self.plan.features)
+        given = ", ".join(f"CAST({quote(f)} AS DOUBLE) AS {p}x{i}" for i, f in enumerate(self.plan.features))
+        kept = "".join(f"{quote(name)} AS {p}k{i}, " for i, name in enumerate(self.keep))
+        self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {quote(self.table)}")
+        self.inputs = [f"{p}row", *(f"{p}k{i}" for i in range(len(self.keep))), *(f"{p}x{i}" for i in range(n))]
+        self.written = write_steps(self.plan, self._write, lambda i: f"{p}t{i}", _REPEATS, longest=600)
+        self._plan_uses()
+        results = []
+        for k, target in enumerate(self.plan.targets):
+            for level, block in enumerate(target.blocks):
+                self._add_block(f"{k}_{level}", block)
+            results.append(self._target(k, target.base, target.weights))
+        self._next([f"{text} AS {p}y{k}" for k, text in enumerate(results)], keep=[])
+        self.others = [f"{p}y{k}" for k in range(len(results))]
+        return self._finish(version)
+
+    # Expressions
+
+    def _write(self, step: Step, operands: list[str]) -> str:
+        if step.name == "input":
+            return f"{self.prefix}x{int(step.numbers[0])}"
+        if step.name == "constant":
+            return _number(step.numbers[0])
+        own = _OWN[self.dialect]
+        name = step.name
+        if name in ("div", "log") and step.numbers[0] == 0 and f"{name}0" in own:
+            name += "0"
+        template = own.get(name) or _CALLS[name]
+        return template.format(*operands, **{f"n{i}": _number(value) for i, value in enumerate(step.numbers)})
+
+    def _is_finite(self, text: str) -> str:
+        return f"isfinite({text})" if self.dialect == "duckdb" else f"abs({text}) <= {_LARGEST}"
+
+    # The chain of tables
+
+    def _plan_uses(self) -> None:
+        """After which assignment or block each named step is no longer needed."""
+        self.expression_of = {a.step: a for a in self.written.assignments}
+        blocks = self.plan.blocks
+        self.last_block: dict[int, int] = {}
+        for b, block in enumerate(blocks):
+            for value in block.values:
+                for step in self._ancestors(self.written, value):
+                    self.last_block[step] = b
+        self.block_number = 0
+
+    def _ancestors(self, written: Written, value: int) -> set[int]:
+        found: set[int] = set()
+        waiting = list(written.needs_of[value])
+        while waiting:
+            step = waiting.pop()
+            if step not in found:
+                found.add(step)
+                waiting += self.expression_of[step].needs
+        return found
+
+    def _next(self, columns: list[str], keep: Sequence[int], others: Sequence[str] = ()) -> None:
+        """One more table: inputs, the named steps and other columns that are kept, and new columns."""
+        p = self.prefix
+        kept = [*self.inputs, *(f"{p}t{i}" for i in keep), *others]
+        n_columns = len(kept) + len(columns)
+        if n_columns > MOST_COLUMNS[self.dialect]:
+            raise ValueError(
+                f"this model needs a table of {n_columns} columns; {self.dialect} has room for "
+                f"{MOST_COLUMNS[self.dialect]}. Fit with fewer or shorter formulas, or export to another language."
+            )
+        self.tables.append(f"SELECT {', '.join([*kept, *columns])} FROM {p}{len(self.tables) - 1}")
+
+    def _make(self, wanted: set[int], pending: set[int]) -> None:
+        """Columns for the named steps that are wanted, one table for each depth; keeps those that are pending too."""
+        p = self.prefix
+        missing = wanted - set(self.made)
+        while missing:
+            ready = sorted(s for s in missing if not (self.expression_of[s].needs & missing))
+            columns = [f"{self.expression_of[s].expression} AS {p}t{s}" for s in ready]
+            missing -= set(ready)
+            keep = [s for s in self.made if s in pending or s in wanted]
+            self._next(columns, keep, self.others)
+            self.made = [*keep, *ready]
+
+    def _add_block(self, label: str, block: Block) -> None:
+        p, n_values = self.prefix, len(block.values)
+        later = {s for s, last in self.last_block.items() if last > self.block_number}
+        kept_results = list(self.others)
+        sums: list[str] = []
+        for start in range(0, max(n_values, 1), VALUES_AT_A_TIME):
+            part = range(start, min(start + VALUES_AT_A_TIME, n_values))
+            wanted = set().union(*(self._ancestors(self.written, block.values[i]) for i in part)) if part else set()
+            rest = range(part.stop if part else 0, n_values)
+            pending = later.union(*(self._ancestors(self.written, block.values[i]) for i in rest))
+            self._make(wanted, pending)
+            texts = {i: self.written.text_of[block.values[i]] for i in part}
+            columns, names = self._sums(label, block, texts, is_first=start == 0)
+            keep = [s for s in self.made if s in pending]
+            self._next(columns, keep, kept_results)
+            self.made, self.others, sums = keep, [*kept_results, *names], names
+        result = f"{self._combined(block, sums)} AS {p}b{label}"
+        self._next([result], self.made, kept_results)
+        self.others = [*kept_results, f"{p}b{label}"]
+        self.block_number += 1
+
+    def _sums(self, label: str, block: Block, texts: dict[int, str], *, is_first: bool) -> tuple[list[str], list[str]]:
+        """Columns that add the values in `texts` to the members' sums, and their names."""
+        p = self.prefix
+        if block.combine == "pooled":
+            names = [f"{p}s{label}", f"{p}k{label}"]
+            totals: list[list[str]] = [[], []]
+            for i, text in texts.items():
+                row, test = block.rows[i], self._is_finite(text)
+                scaled = f"{_number(row.coefficients[0])} * {text} + {_number(row.intercept)}"
+                totals[0].append(f"CASE WHEN {test} THEN {scaled} ELSE 0e0 END")
+                totals[1].append(f"CASE WHEN {test} THEN {_number(block.counts[i])} ELSE 0e0 END")
+            starts = ["0e0", "0e0"] if is_first else names
+            return [f"{_add([s, *t])} AS {n}" for s, t, n in zip(starts, totals, names, strict=True)], names
+        names = [f"{p}m{label}_{j}" for j in range(len(block.rows))]
+        columns = []
+        for row, name in zip(block.rows, names, strict=True):
+            start = _number(row.intercept) if is_first else name
+            columns.append(f"{_add([start, *_products(row, texts)])} AS {name}")
+        return columns, names
+
+    def _combined(self, block: Block, sums: list[str]) -> str:
+        """The result of a block from its members' sums."""
+        if block.combine == "pooled":
+            total, count = sums
+            mean = f"({total} / {count})"
+            test = f"{count} > 0e0 AND {self._is_finite(mean)}"
+            return f"CASE WHEN {test} THEN {mean} ELSE {_number(block.fallback or 0.0)} END"
+        members = [self._headed(block, name) for name in sums]
+        n = len(members)
+        if block.combine == "mean" and block.fallback is None:
+            return f"({_add(members)} / {_number(n)})"
+        if self.dialect == "duckdb":
+            source = f"(SELECT unnest([{', '.join(members)}]) AS m)"
+        else:
+            source = _union(members)
+        if block.combine == "trimmed":
+            ranks = f"r > {block.n_outer} AND r <= {n - block.n_outer}"
+            ordered = f"(SELECT m, row_number() OVER (ORDER BY m) AS r FROM {source})"
+            return f"(SELECT avg(m) FROM {ordered} WHERE {ranks})"
+        source = f"(SELECT m FROM {source} WHERE {self._is_finite('m')})"
+        other = _number(block.fallback or 0.0)
+        if block.combine == "median":
+            numbered = f"(SELECT m, row_number() OVER (ORDER BY m) AS r, count(*) OVER () AS n FROM {source})"
+            return f"coalesce((SELECT avg(m) FROM {numbered} WHERE 2 * r BETWEEN n AND n + 2), {other})"
+        return f"coalesce((SELECT avg(m) FROM {source}), {other})"
+
+    def _headed(self, block: Block, name: str) -> str:
+        low, high, threshold = (_number(v) for v in (*block.limits, block.threshold))
+        shifted = f"({name} - {_number(block.threshold - 0.5)})"
+        # A member that is not finite is neither above nor below: NULL, or a number that is not finite, as it is.
+        test = self._is_finite(name)
+        return {
+            "plain": name,
+            "within": f"CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} ELSE {name} END",
+            "vote": f"CASE WHEN {test} THEN CASE WHEN {name} > {threshold} THEN 1e0 ELSE 0e0 END END",
+            "share": f"CASE WHEN {test} THEN CASE WHEN {shifted} < 0e0 THEN 0e0 WHEN {shifted} > 1e0 THEN 1e0 "
+            f"ELSE {shifted} END END",
+            "logistic": f"1e0 / (1e0 + exp(-(CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} "
+            f"ELSE {name} END)))",
+        }[block.head]
+
+    def _target(self, k: int, base: float | None, weights: tuple[float, ...]) -> str:
+        p = self.prefix
+        if base is None:
+            return f"{p}b{k}_0"
+        terms = [f"{_number(w)} * ({p}b{k}_{level} - {_number(base)})" for level, w in enumerate(weights)]
+        return "(" + " + ".join([_number(base), *terms]) + ")"
+
+    # The answer
+
+    def _finish(self, version: str) -> str:
+        p, classes = self.prefix, self.plan.classes
+        last = f"{p}{len(self.tables) - 1}"
+        columns = self._answers(classes)
+        chain = ",\n".join(f"{p}{i} AS MATERIALIZED (\n  {text}\n)" for i, text in enumerate(self.tables))
+        notes = (
+            f"-- Made by symgrove {version} from a {self.plan.origin}, for {self.dialect}.\n"
+            "-- Gives the columns to keep, the features and the prediction, row by row of the table.\n"
+            "-- A row with a missing feature has no meaningful prediction.\n"
+        )
+        given = ", ".join(
+            [f"{p}k{i} AS {quote(name)}" for i, name in enumerate(self.keep) if name not in self.plan.features]
+            + [f"{p}x{i} AS {quote(f)}" for i, f in enumerate(self.plan.features)]
+        )
+        return f"{notes}WITH {chain}\nSELECT {given}, {', '.join(columns)} FROM {last} ORDER BY {p}row;\n"
+
+    def _answers(self, classes: Sequence[object] | None) -> list[str]:
+        p = self.prefix
+        if classes is None:
+            return [f"{p}y0 AS {quote(self._free('prediction'))}"]
+        if len(classes) == 2:
+            shares = [f"(1e0 - {p}y0)", f"{p}y0"]
+        else:
+            scores = [f"{p}y{k}" for k in range(len(classes))]
+            total = f"({' + '.join(scores)})"
+            shares = [
+                f"(CASE WHEN {total} = 0e0 THEN {_number(1 / len(classes))} ELSE {s} / {total} END)" for s in scores
+            ]
+        cases = []
+        for k, share in enumerate(shares[:-1]):
+            tests = [f"{share} >= {other}" for other in shares[k + 1 :]]
+            cases.append(f"WHEN {' AND '.join(tests)} THEN {_literal(classes[k])}")
+        label = f"CASE {' '.join(cases)} ELSE {_literal(classes[-1])} END"
+        names = [self._free("prediction"), *(self._free(f"probability of {c}") for c in classes)]
+        return [f"{text} AS {quote(name)}" for text, name in zip([label, *shares], names, strict=True)]
+
+    def _free(self, name: str) -> str:
+        """The name, longer if a feature has it."""
+        taken = {column.lower() for column in (*self.plan.features, *self.keep)}
+        while name.lower() in taken:
+            name += "_"
+        return name
+
+
+def _number(value: float) -> str:
+    """A double: without an exponent DuckDB would take it for a decimal number."""
+    text = repr(float(value))
+    text = text if "e" in text else text + "e0"
+    return f"({text})" if text[0] == "-" else text
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    return _number(value) if isinstance(value, float) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _products(row: Row, texts: dict[int, str]) -> list[str]:
+    pairs = zip(row.indices, row.coefficients, strict=True)
+    return [f"{_number(coefficient)} * {texts[i]}" for i, coefficient in pairs if i in texts]
+
+
+def _union(members: list[str]) -> str:
+    """Members as the rows of a table; SQLite joins at most 500 at once."""
+    rows = [f"SELECT {member} AS m" for member in members]
+    while len(rows) > 400:
+        rows = [f"SELECT m FROM ({' UNION ALL '.join(rows[i : i + 400])})" for i in range(0, len(rows), 400)]
+    return f"({' UNION ALL '.join(rows)})"
+
+
+def _add(terms: list[str]) -> str:
+    """A sum in brackets, in groups, so that it is not nested deeply."""
+    while len(terms) > 20:
+        terms = [_add(terms[i : i + 20]) for i in range(0, len(terms), 20)]
+    return "(" + " + ".join(terms) + ")" if len(terms) > 1 else terms[0]

@@ -1,0 +1,86 @@
+"""A model, or a formula, as a SymPy expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy
+
+from symgrove.export.plan import Block, Plan, Step
+from symgrove.forest.as_sympy import OPERATIONS, symbol
+
+
+def to_sympy(plan: Plan, version: str) -> Any:
+    """Expression of the prediction; of classes, a list of their probabilities.
+
+    Features are real symbols with their names. Medians and interquartile means are functions without a definition, as
+    are `finite(a, b)` (a, or b where a is not a finite number) and `mean_of_finite(..., b)`.
+    """
+    steps: list[Any] = []
+    for step in plan.steps:
+        steps.append(_step(plan, step, [steps[arg] for arg in step.args]))
+    targets = []
+    for target in plan.targets:
+        blocks = [_block(block, steps) for block in target.blocks]
+        if target.base is None:
+            targets.append(blocks[0])
+        else:
+            base = sympy.Float(target.base)
+            targets.append(
+                base + sum((w * (b - base) for w, b in zip(target.weights, blocks, strict=True)), sympy.S.Zero)
+            )
+    if plan.classes is None:
+        return targets[0]
+    if len(targets) == 1:
+        return [1 - targets[0], targets[0]]
+    total = sum(targets, sympy.S.Zero)
+    return [target / total for target in targets]
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    **OPERATIONS,
+    "quotient": lambda a, b: a / b,
+    "within": lambda a, low, high: sympy.Min(sympy.Max(a, low), high),
+    "finite": lambda a, other: sympy.Function("finite")(a, other),
+}
+
+
+def _step(plan: Plan, step: Step, args: list[Any]) -> Any:
+    if step.name == "input":
+        return symbol(plan.features[int(step.numbers[0])])
+    if step.name == "constant":
+        return sympy.Float(step.numbers[0])
+    return _OPERATIONS[step.name](*args, *(sympy.Float(n) for n in step.numbers))
+
+
+def _block(block: Block, steps: list[Any]) -> Any:
+    if block.combine == "pooled":
+        total = sum((_sum(row, block, steps) for row in block.rows), sympy.S.Zero)
+        return total / sympy.Float(sum(block.counts))
+    members = [_headed(block, _sum(row, block, steps)) for row in block.rows]
+    if len(members) == 1:
+        return members[0]
+    if block.combine == "mean" and block.fallback is None:
+        return sum(members, sympy.S.Zero) / len(members)
+    if block.combine == "trimmed":
+        return sympy.Function("interquartile_mean")(*members)
+    return sympy.Function(f"{block.combine}_of_finite")(*members, sympy.Float(block.fallback or 0.0))
+
+
+def _sum(row: Any, block: Block, steps: list[Any]) -> Any:
+    pairs = zip(row.indices, row.coefficients, strict=True)
+    return sympy.Float(row.intercept) + sum((sympy.Float(c) * steps[block.values[i]] for i, c in pairs), sympy.S.Zero)
+
+
+def _headed(block: Block, member: Any) -> Any:
+    low, high = (sympy.Float(v) for v in block.limits)
+    if block.head in ("within", "logistic"):
+        member = sympy.Min(sympy.Max(member, low), high)
+    if block.head == "logistic":
+        return 1 / (1 + sympy.exp(-member))
+    if block.head == "vote":
+        return sympy.Piecewise((1, member > block.threshold), (0, True))
+    if block.head == "share":
+        return sympy.Min(sympy.Max(member - sympy.Float(block.threshold - 0.5), 0), 1)
+    return member

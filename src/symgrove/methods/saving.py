@@ -1,0 +1,379 @@
+"""Fitted estimators as JSON files, and back. Reading runs no code from the file. The format: docs/model-file.md."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symgrove import methods
+from symgrove._files import written_whole
+from symgrove.forest.primitives import Primitive, PrimitiveSet
+from symgrove.methods._estimator import EvolvedEnsemble
+from symgrove.models.document import (
+    Document,
+    Entries,
+    ensemble_from_document,
+    ensemble_to_document,
+    optional_numbers,
+    stack_from_document,
+    stack_to_document,
+)
+from symgrove.models.members import list_members
+from symgrove.models.team_members import list_teams, size_point
+from symgrove.models.teams import Stack
+
+FORMAT = "symgrove model"
+VERSION = 1
+LARGEST_FILE = 2**28  # bytes
+DIGITS = 6  # of the history, which is for plots
+# Parameters that are no part of a model, or that no file can hold.
+_NOT_SAVED = ("callbacks", "checkpoint", "warm_start")
+_MADE_ANEW = ("_ensembles", "ensemble_", "size_path_")
+_FITTED_NUMBERS = ("oob_score_", "found_", "validation_score_")
+
+
+def save(estimator: EvolvedEnsemble, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted estimator; `extra` entries are kept beside it (see `load_document`)."""
+    text = json.dumps({**to_document(estimator), **(extra or {})}, separators=(",", ":"), allow_nan=False)
+    with written_whole(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def load(path: str | os.PathLike[str], functions: Sequence[Primitive] = ()) -> Any:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : path
+    functions : sequence of Primitive
+        The user-defined functions of the model, made by `symgrove.primitive` as for the fit: a file does not hold them.
+
+    Returns
+    -------
+    estimator
+        Fitted: it predicts, shows and exports as the one that was saved. It has no `oob_prediction_` and no run to go
+        on with.
+    """
+    return from_document(load_document(path), functions)
+
+
+def load_document(path: str | os.PathLike[str]) -> Document:
+    """The entries of a model file, checked to be one of a version that can be read."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise ValueError(f"it has more than {LARGEST_FILE} bytes")
+        text = file.read_bytes().decode("utf-8")
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except FileNotFoundError:
+        raise
+    except (ValueError, RecursionError, OSError) as error:
+        raise ValueError(f"{str(file)!r} cannot be read as a model of symgrove: {error}.") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError(f"{str(file)!r} is not a model that symgrove saved.")
+    version = document.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise ValueError(
+            f"{str(file)!r} has version {version} of the format, made by symgrove {document.get('symgrove')!s:.20}; "
+            f"this symgrove reads versions up to {VERSION}. Install a newer one."
+        )
+    if version != VERSION:
+        raise ValueError(f"{str(file)!r} has an unknown version of the format: {version!r:.20}.")
+    return document
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"it contains {name}, which is no number")
+
+
+# Pickles
+
+
+def state_of(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """What pickle, joblib and skops store: models as text, because they hold functions and many small objects."""
+    if "_ensembles" not in state:
+        return state
+    kept = {name: value for name, value in state.items() if name not in _MADE_ANEW}
+    return {**kept, "_model_text": json.dumps(ensembles_to_document(estimator), separators=(",", ":"))}
+
+
+def restore(estimator: Any, text: str) -> None:
+    """Undo `state_of`."""
+    set_ensembles(estimator, Entries(json.loads(text)), PrimitiveSet(estimator.functions, estimator.epsilon))
+
+
+# To a document
+
+
+def to_document(estimator: EvolvedEnsemble) -> Document:
+    """A fitted estimator as plain values."""
+    from symgrove import __version__
+
+    estimator._check_fitted()
+    names = getattr(estimator, "feature_names_in_", None)
+    classes = getattr(estimator, "classes_", None)
+    parameters = {name: _plain_parameter(value) for name, value in estimator.get_params(deep=False).items()}
+    kept = {name: value[0] for name, value in parameters.items() if value is not None and name not in _NOT_SAVED}
+    stacks = isinstance(estimator._ensembles[0], Stack)
+    fitted: Document = {
+        "n_generations_": int(estimator.n_generations_),
+        "stop_reason_": str(estimator.stop_reason_),
+        "feature_importances_": estimator.feature_importances_.tolist(),
+        "history_": {name: _history_column(column) for name, column in estimator.history_.items()},
+    }
+    fitted |= {n: optional_numbers([getattr(estimator, n)])[0] for n in _FITTED_NUMBERS if hasattr(estimator, n)}
+    if stacks:
+        fitted["strength_"] = dict(estimator.strength_)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "symgrove": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": kept,
+        "n_features": int(estimator.n_features_in_),
+        "features": None if names is None else [str(name) for name in names],
+        "classes": None if classes is None else _plain_classes(classes),
+        "fitted": fitted,
+        **ensembles_to_document(estimator),
+    }
+
+
+def ensembles_to_document(estimator: EvolvedEnsemble) -> Document:
+    """What a fitted estimator predicts with, and what people read of it."""
+    is_stack = isinstance(estimator._ensembles[0], Stack)
+    return {
+        "ensembles": [stack_to_document(e) if is_stack else ensemble_to_document(e) for e in estimator._ensembles],
+        "members": None if is_stack else _errors_of_members(estimator),
+        "smaller": [stack_to_document(p._stack) for p in getattr(estimator, "size_path_", [])],
+    }
+
+
+def _plain_parameter(value: Any) -> tuple[Any] | None:
+    """A parameter as plain values, in a tuple; None if it has no such form."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return (value,) if math.isfinite(value) else None
+    if isinstance(value, (str, int, bool, type(None))):
+        return (value,)
+    if isinstance(value, Primitive):
+        return (value.name if value.function is None else {"own": value.name},)
+    if isinstance(value, (list, tuple)):
+        items = [_plain_parameter(item) for item in value]
+        return None if any(item is None for item in items) else ([item[0] for item in items if item is not None],)
+    if isinstance(value, dict):
+        pairs = {name: _plain_parameter(item) for name, item in value.items()}
+        return (
+            None if any(p is None for p in pairs.values()) else ({n: p[0] for n, p in pairs.items() if p is not None},)
+        )
+    return None
+
+
+def _plain_classes(classes: Any) -> Document:
+    values = [c.item() if isinstance(c, np.generic) else c for c in classes]
+    return {"dtype": np.asarray(classes).dtype.str if not isinstance(values[0], str) else "str", "values": values}
+
+
+def _history_column(column: Any) -> Document:
+    """Shape and values; whole numbers as they are, others with a few digits."""
+    values = column.ravel()
+    if column.dtype.kind not in "iu":
+        rounded = [float(f"{v:.{DIGITS}g}") for v in _without_inf(values).tolist()]
+        return {"shape": list(column.shape), "values": optional_numbers(rounded)}
+    return {"shape": list(column.shape), "values": values.tolist()}
+
+
+def _without_inf(values: Any) -> Any:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _errors_of_members(estimator: EvolvedEnsemble) -> list[Document]:
+    """For each ensemble the errors of every sample's member, from the list of members."""
+    found = []
+    members = iter(estimator.ensemble_)
+    for ensemble in estimator._ensembles:
+        inside, outside = np.full((2, ensemble.n_samples), np.nan)
+        n_seen = 0
+        while n_seen < ensemble.n_samples:
+            member = next(members)
+            inside[list(member.samples)] = member.in_bag_error
+            outside[list(member.samples)] = member.out_of_bag_error
+            n_seen += len(member.samples)
+        found.append(
+            {"in_bag": optional_numbers(_without_inf(inside)), "out_of_bag": optional_numbers(_without_inf(outside))}
+        )
+    return found
+
+
+# From a document
+
+
+def from_document(document: Document, functions: Sequence[Primitive] = ()) -> Any:
+    """The fitted estimator of a document, or a ValueError that says what is wrong with it."""
+    entries = Entries(document)
+    estimator, primitives = _unfitted(entries, functions)
+    n_features = entries.whole("n_features", 1)
+    names = _feature_names(entries, n_features)
+    classes = _classes(entries)
+    is_classifier = hasattr(type(estimator), "predict_proba")
+    is_grove = "strength_" in entries.entries("fitted")
+    if is_grove != type(estimator).__name__.startswith("Grove"):
+        raise ValueError("'strength_' of the file does not go with its estimator.")
+    if is_classifier != (classes is not None):
+        raise ValueError(
+            f"the file has {'no ' if classes is None else ''}classes, which does not go with its estimator."
+        )
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    if classes is not None:
+        estimator.classes_ = classes
+    estimator.__dict__.update(_fitted(entries.entries("fitted"), n_features))
+    set_ensembles(estimator, entries, primitives)
+    return estimator
+
+
+def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet) -> None:
+    """Give an estimator, otherwise as it was when fitted, what `ensembles_to_document` took from it."""
+    classes = getattr(estimator, "classes_", None)
+    n_targets = len(classes) if classes is not None and len(classes) > 2 else 1
+    n_features = estimator.n_features_in_
+    is_stack = type(estimator).__name__.startswith("Grove")
+    own = entries.each("ensembles")
+    if len(own) != (1 if is_stack else n_targets):
+        raise ValueError(f"the file has {len(own)} ensembles, which does not go with its estimator and classes.")
+    if is_stack:
+        stack = stack_from_document(own[0], n_features, n_targets, primitives)
+        smaller = [stack_from_document(e, n_features, n_targets, primitives) for e in entries.each("smaller")]
+        estimator.__dict__.update(_of_stack(estimator, stack, smaller, classes if n_targets > 1 else None))
+    else:
+        ensembles = [ensemble_from_document(e, n_features, primitives) for e in own]
+        estimator.ensemble_ = _members(entries, estimator, ensembles)
+        estimator._ensembles = ensembles
+
+
+def _unfitted(entries: Entries, functions: Sequence[Primitive]) -> tuple[Any, PrimitiveSet]:
+    """The estimator with its parameters, and the primitives of its programs."""
+    name = entries.text("estimator", methods.ESTIMATORS)
+    cls = getattr(methods, name)
+    given = entries.entries("parameters").document
+    known = {field.name for field in fields(cls)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise ValueError(f"the file has parameters that {name} does not know: {', '.join(unknown)}.")
+    parameters = {key: _parameter(value) for key, value in given.items() if key not in _NOT_SAVED}
+    own = {primitive.name: primitive for primitive in functions}
+    if "functions" in parameters:
+        parameters["functions"] = _functions(parameters["functions"], own)
+    estimator = cls(**parameters)
+    try:
+        estimator._check_parameters()
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    return estimator, PrimitiveSet(estimator.functions, estimator.epsilon)
+
+
+def _parameter(value: Any) -> Any:
+    """Lists were tuples, as defaults are."""
+    return tuple(_parameter(item) for item in value) if isinstance(value, list) else value
+
+
+def _functions(given: Any, own: Mapping[str, Primitive]) -> Any:
+    if not isinstance(given, tuple):
+        given = (given,)
+    wanted = [item["own"] for item in given if isinstance(item, dict) and isinstance(item.get("own"), str)]
+    missing = [name for name in wanted if name not in own]
+    if missing:
+        raise ValueError(
+            f"this model uses functions of yours: {', '.join(missing)}. A file does not hold code; give them again: "
+            f"load(path, functions=[symgrove.primitive({missing[0]})]), made of the same functions as for the fit."
+        )
+    return tuple(own[item["own"]] if isinstance(item, dict) and item.get("own") in own else item for item in given)
+
+
+def _feature_names(entries: Entries, n_features: int) -> list[str] | None:
+    if entries.any("features") is None:
+        return None
+    names = entries.items("features")
+    if len(names) != n_features or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ValueError(f"'features' of the file must be {n_features} different names.")
+    return names
+
+
+def _classes(entries: Entries) -> Any:
+    if entries.any("classes") is None:
+        return None
+    own = entries.entries("classes")
+    values = own.items("values")
+    kind = own.text("dtype")
+    is_text = kind == "str" and all(isinstance(v, str) for v in values)
+    is_number = kind[1:2] in ("i", "u", "f", "b") and all(isinstance(v, (int, float)) for v in values)
+    if len(values) < 2 or not (is_text or is_number):
+        raise ValueError("'classes' of the file must be at least two texts, or two numbers, and their type.")
+    try:
+        found = np.array(values) if is_text else np.array(values, dtype=np.dtype(kind))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"'classes' of the file cannot be read: {error}.") from error
+    if len(np.unique(found)) != len(values):
+        raise ValueError("'classes' of the file repeats a class.")
+    return found
+
+
+def _fitted(entries: Entries, n_features: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "n_generations_": entries.whole("n_generations_"),
+        "stop_reason_": entries.text("stop_reason_"),
+        "feature_importances_": entries.numbers("feature_importances_", n_features),
+    }
+    for name in _FITTED_NUMBERS:
+        if name in entries.document:
+            found[name] = entries.number(name, is_optional=True)
+    if "strength_" in entries.document:
+        strength = entries.entries("strength_")
+        found["strength_"] = {name: strength.number(name) for name in strength.document}
+    history = entries.entries("history_")
+    found["history_"] = {name: _history(history.entries(name)) for name in history.document}
+    return found
+
+
+def _history(entries: Entries) -> Any:
+    shape = entries.wholes("shape", 0, LARGEST_FILE).tolist()
+    values = entries.numbers("values", math.prod(shape), is_optional=True)
+    is_whole = all(isinstance(v, int) for v in entries.items("values")) and (np.abs(values) < 2**62).all()
+    return (values.astype(np.int64) if is_whole else values).reshape(shape)
+
+
+def _of_stack(estimator: Any, stack: Stack, smaller: list[Stack], targets: Any) -> dict[str, Any]:
+    """The attributes of a stack of teams."""
+    labels = [name for name, weight in estimator.strength_.items() if weight > 0]
+    if len(labels) != len(stack.levels):
+        raise ValueError("'strength_' of the file does not go with its ensembles.")
+    if any(len(s.levels) != 1 or s.levels[0].n_teams != 1 for s in smaller):
+        raise ValueError("'smaller' of the file must be models of one team.")
+    names = getattr(estimator, "feature_names_in_", None)
+    return {
+        "_ensembles": [stack],
+        "ensemble_": list_teams(stack, names, targets, labels),
+        "size_path_": [size_point(s, names) for s in smaller],
+    }
+
+
+def _members(entries: Entries, estimator: Any, ensembles: list[Any]) -> list[Any]:
+    own = entries.each("members")
+    if len(own) != len(ensembles):
+        raise ValueError("'members' of the file does not go with its ensembles.")
+    names = getattr(estimator, "feature_names_in_", None)
+    prune = bool(getattr(estimator, "prune", True)) and estimator._aggregation() == "mean"
+    members: list[Any] = []
+    for k, (ensemble, errors) in enumerate(zip(ensembles, own, strict=True)):
+        inside, outside = (errors.numbers(n, ensemble.n_samples, is_optional=True) for n in ("in_bag", "out_of_bag"))
+        target = estimator.classes_[k] if len(ensembles) > 1 else None
+        members += list_members(ensemble, inside, outside, names, target, prune=prune)
+    return members

@@ -1,0 +1,88 @@
+"""What members of an ensemble have in common: parts of formulas that recur."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from symgrove.forest.forest import Forest
+from symgrove.forest.simplify import simplify
+from symgrove.forest.text import to_text
+from symgrove.models.ensemble import Ensemble
+from symgrove.models.standardization import Standardization
+from symgrove.models.teams import Teams
+
+
+class Recurring(NamedTuple):
+    """A part that several members have.
+
+    Attributes
+    ----------
+    formula : str
+        In the user's units and column names, simplified.
+    share : float
+        Of the members that have it.
+    size : int
+        Nodes of it as it was evolved.
+    """
+
+    formula: str
+    share: float
+    size: int
+
+
+def recurring_parts(
+    ensemble: Ensemble, names: Sequence[str] | None, n_most: int | None = 10, smallest: int = 3
+) -> list[Recurring]:
+    """Parts of programs with at least `smallest` nodes that at least two members have, the most frequent first.
+
+    A part that occurs only inside a larger one of the same members is left out.
+    """
+    forest, n_members = ensemble.forest, ensemble.n_samples
+    weight = np.bincount(ensemble.program_of, minlength=ensemble.programs.size)
+    count = np.zeros(len(forest), dtype=np.int64)
+    parents: dict[int, set[int]] = {}
+    for root, n in zip(ensemble.programs, weight, strict=True):
+        for node in forest.reachable([root]):
+            count[node] += n
+            for child in forest.children(node):
+                parents.setdefault(child, set()).add(node)
+    found = [
+        node
+        for node in np.flatnonzero(count >= min(2, n_members)).tolist()
+        if forest.size(node) >= smallest and not any(count[p] == count[node] for p in parents.get(node, ()))
+    ]
+    found.sort(key=lambda node: (-count[node], -int(forest.size(node)), node))
+    return [
+        Recurring(
+            shown_formula(forest, node, ensemble.standardization, names),
+            float(count[node] / n_members),
+            int(forest.size(node)),
+        )
+        for node in found[:n_most]
+    ]
+
+
+def recurring_terms(teams: Teams, names: Sequence[str] | None, n_most: int | None = 10) -> list[Recurring]:
+    """Terms that at least two teams have, the most frequent first."""
+    count = (teams.coefficients != 0).sum(axis=0)
+    size = teams.forest.size(teams.programs)
+    found = np.flatnonzero(count >= min(2, teams.n_teams)).tolist()
+    found.sort(key=lambda term: (-count[term], -int(size[term]), term))
+    return [
+        Recurring(
+            shown_formula(teams.forest, int(teams.programs[term]), teams.standardization, names),
+            float(count[term] / teams.n_teams),
+            int(size[term]),
+        )
+        for term in found[:n_most]
+    ]
+
+
+def shown_formula(forest: Forest, root: int, standardization: Standardization, names: Sequence[str] | None) -> str:
+    """A program in the user's units, simplified."""
+    own = Forest(forest.n_features, forest.primitives)
+    copy = int(own.copy_from(forest, [root])[0])
+    return to_text(own, simplify(own, standardization.in_user_units(own, copy)), names)

@@ -1,0 +1,136 @@
+"""Exports compute what `predict` computes: every estimator, every primitive, on random and hostile rows."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_friedman1
+
+import symgrove as sg
+from symgrove.export.plan import make_plan
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import BUILTIN, PrimitiveSet
+from symgrove.forest.random_programs import RandomPrograms
+from symgrove.models.ensemble import make_ensemble
+from symgrove.models.standardization import Standardization
+from tests.contracts.test_methods import METHODS
+from tests.export.runners import RUNNERS, run_onnx
+from tests.naive.plans import agree, evaluate, ill_conditioned, overflows
+
+TOLERANCE = 1e-9
+HOSTILE = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -1e-300, 1e-10, -1e-10, 1e10, -1e10, 1e150, -1e150)
+STRENGTHS = {sg.GroveRegressor: "auto", sg.GroveClassifier: "auto"}
+
+
+# Gnumeric computes with more than doubles, where less than 1e-308 is not zero.
+NOT_TINY = [v for v in HOSTILE if v == 0 or abs(v) > 1e-300]
+
+
+def rows_for(target, n_features, n_random, scale, centre):
+    rng = np.random.default_rng(0)
+    near = centre + scale * rng.normal(size=(n_random // 2, n_features))
+    far = centre + 100 * scale * rng.normal(size=(n_random - n_random // 2, n_features))
+    hostile = rng.choice(NOT_TINY if target == "excel" else HOSTILE, size=(n_random // 4, n_features))
+    return np.concatenate([near, far, hostile])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Fitted models by name, made when they are first asked for."""
+    made = {}
+
+    def get(kind, n_classes):
+        if (kind, n_classes) not in made:
+            X, y = make_friedman1(120, n_features=5, random_state=0)
+            if n_classes:
+                X, y = load_iris(return_X_y=True)
+                X, y = X[y < n_classes], np.array(["setosa", "it's", 'c"{}\\'])[y[y < n_classes]]
+            settings = {**METHODS[kind], "generations": 4}
+            if kind in STRENGTHS:
+                settings["strength"] = STRENGTHS[kind]
+            made[kind, n_classes] = kind(**settings).fit(X, y)
+        return made[kind, n_classes]
+
+    return get
+
+
+CASES = [(kind, n) for kind in METHODS for n in ((2, 3) if hasattr(kind, "predict_proba") else (0,))]
+NAMES = [f"{kind.__name__}-{n}" if n else kind.__name__ for kind, n in CASES]
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES, ids=NAMES)
+@pytest.mark.parametrize("target", RUNNERS)
+def test_every_estimator_exports_what_it_predicts(target, kind, n_classes, fitted, tmp_path):
+    model = fitted(kind, n_classes)
+    plan = model._plan()
+    n = 60 if target == "excel" else 300
+    X = rows_for(target, model.n_features_in_, n, 2.0, 1.0)
+    wanted = model.predict(X) if not n_classes else model.predict_proba(X)
+    is_bad = ill_conditioned(plan, X, TOLERANCE)
+    assert is_bad.mean() < 0.1
+    is_bad |= target == "excel" and overflows(plan, X)
+    ok = agree(RUNNERS[target](plan, X, tmp_path), wanted, TOLERANCE)
+    assert (ok | is_bad).all(), X[~(ok | is_bad)][:3]
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES, ids=NAMES)
+def test_a_plan_means_what_the_model_predicts(kind, n_classes, fitted):
+    model = fitted(kind, n_classes)
+    X = rows_for("plan", model.n_features_in_, 400, 2.0, 1.0)
+    wanted = model.predict(X) if not n_classes else model.predict_proba(X)
+    plan = model._plan()
+    assert (agree(evaluate(plan, X), wanted, TOLERANCE) | ill_conditioned(plan, X, TOLERANCE)).all()
+
+
+def every_primitive(seed, aggregation="mean", epsilon=1e-10):
+    """An ensemble of random programs of all primitives."""
+    primitives = PrimitiveSet(tuple(BUILTIN), epsilon)
+    forest = Forest(4, primitives)
+    source = RandomPrograms(forest, (-5.0, 5.0))
+    rng = np.random.default_rng(1000 + seed)
+    roots = source.ramped_half_and_half(40, rng, (1, 4))
+    slope, intercept = rng.normal(size=(2, roots.size))
+    standardization = Standardization(rng.normal(size=4), rng.uniform(0.5, 2, size=4))
+    return make_ensemble(forest, roots, slope, intercept, 0.25, standardization, aggregation)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("target", RUNNERS)
+def test_every_primitive_on_ten_thousand_rows(target, seed, tmp_path, record_property):
+    ensemble = every_primitive(seed)
+    plan = make_plan("test", [ensemble], list("abcd"), None)
+    missing = set(BUILTIN) - {
+        step.name for s in range(3) for step in make_plan("t", [every_primitive(s)], [], None).steps
+    }
+    assert not missing
+    n = 500 if target == "excel" else 10_000
+    X = rows_for(target, 4, n, 1.0, 0.0)
+    wanted = ensemble.predict(X)
+    is_bad = ill_conditioned(plan, X, TOLERANCE)
+    record_property("share of ill-conditioned rows", float(is_bad.mean()))
+    assert is_bad.mean() < 0.1
+    is_bad |= target == "excel" and overflows(plan, X)
+    ok = agree(RUNNERS[target](plan, X, tmp_path), wanted, TOLERANCE)
+    assert (ok | is_bad).all(), (X[~(ok | is_bad)][:3], (~(ok | is_bad)).sum())
+
+
+@pytest.mark.parametrize("aggregation", ["mean", "median"])
+@pytest.mark.parametrize("target", RUNNERS)
+def test_without_protection_results_may_be_infinite(target, aggregation, tmp_path):
+    """With epsilon 0, quotients by zero and logarithms of zero are not finite, and those members do not count."""
+    ensemble = every_primitive(7, aggregation, epsilon=0.0)
+    plan = make_plan("test", [ensemble], list("abcd"), None)
+    n = 60 if target == "excel" else 2000
+    X = rows_for(target, 4, n, 1.0, 0.0)
+    X[:5] = ensemble.standardization.mean  # standardised to zero
+    is_bad = ill_conditioned(plan, X, TOLERANCE)
+    assert is_bad.mean() < 0.2
+    is_bad |= target == "excel" and overflows(plan, X)
+    ok = agree(RUNNERS[target](plan, X, tmp_path), ensemble.predict(X), TOLERANCE)
+    assert (ok | is_bad).all(), (X[~(ok | is_bad)][:3], (~(ok | is_bad)).sum())
+
+
+def test_float32_onnx_differs_by_the_rounding_of_its_input_only(fitted, tmp_path):
+    model = fitted(sg.GroveRegressor, 0)
+    X = rows_for("onnx", 5, 300, 2.0, 1.0)
+    X = np.clip(X, -1e30, 1e30).astype(np.float32)
+    found = run_onnx(model._plan(), X, tmp_path, "float32")
+    np.testing.assert_allclose(found, model.predict(X.astype(np.float64)), rtol=1e-5)

@@ -1,0 +1,262 @@
+"""A model file gives the same model back, and nothing else can come of reading one."""
+
+import json
+import os
+import pickle
+import random
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris, make_friedman1
+
+import symgrove as sg
+from symgrove.methods.saving import from_document, to_document
+from tests.contracts.test_methods import METHODS
+
+SMALL = {"population_size": 60, "n_estimators": 6, "generations": 3, "random_state": 1}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    made = {}
+
+    def get(kind, n_classes=0):
+        if (kind, n_classes) not in made:
+            X, y = make_friedman1(100, n_features=5, random_state=0)
+            if n_classes:
+                X, y = load_iris(return_X_y=True)
+                X, y = X[y < n_classes], y[y < n_classes]
+            made[kind, n_classes] = kind(**{**METHODS[kind], "generations": 3}).fit(X, y)
+        return made[kind, n_classes]
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def document(fitted):
+    return to_document(fitted(sg.TwoSEGPRegressor))
+
+
+CASES = [(kind, n) for kind in METHODS for n in ((2, 3) if hasattr(kind, "predict_proba") else (0,))]
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES, ids=lambda v: getattr(v, "__name__", str(v)))
+def test_round_trip(kind, n_classes, fitted, tmp_path):
+    model = fitted(kind, n_classes)
+    model.save(tmp_path / "model.json")
+    again = sg.load(tmp_path / "model.json")
+    assert type(again) is kind
+    X = np.random.default_rng(0).normal(size=(200, model.n_features_in_))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    if n_classes:
+        assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert again.classes_.dtype == model.classes_.dtype
+    assert [repr(m) for m in again.ensemble_] == [repr(m) for m in model.ensemble_]
+    assert again.ensemble_[0].formula == model.ensemble_[0].formula
+    assert again.get_params() == model.get_params()
+    assert again.export("c") == model.export("c")
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+    history = again.history_
+    assert history.keys() == model.history_.keys()
+    for name, column in model.history_.items():
+        np.testing.assert_allclose(history[name], np.where(np.isfinite(column), column, np.nan), rtol=1e-5)
+
+
+@pytest.mark.parametrize("labels", [["a", "ü"], [True, False], [3, 7], [1.0, 2.0], [np.int8(1), np.int8(2)]])
+def test_labels_and_names_survive(labels, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X[:100], columns=["a b", "c\n", 'd"', "e"])
+    model = sg.TwoSEGPClassifier(**SMALL).fit(frame, np.array(labels)[y[:100]])
+    model.save(tmp_path / "model.json")
+    again = sg.load(tmp_path / "model.json")
+    assert again.predict(frame).tolist() == model.predict(frame).tolist()
+    assert list(again.feature_names_in_) == list(frame.columns)
+    assert again.predict(frame).dtype.kind == model.predict(frame).dtype.kind
+
+
+def test_one_formula_keeps_its_path(tmp_path):
+    X, y = make_friedman1(100, n_features=5, random_state=0)
+    settings = {**SMALL, "n_estimators": 1, "sampling": 1.0, "strength": "fixed", "max_terms": 4, "max_size": 7}
+    model = sg.GroveRegressor(**settings).fit(X, y)
+    model.save(tmp_path / "model.json")
+    again = sg.load(tmp_path / "model.json")
+    assert again.formula() == model.formula()
+    assert [p.formula for p in again.size_path_] == [p.formula for p in model.size_path_]
+
+
+def test_nothing_found_is_a_model_too(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    model = sg.GroveRegressor(**SMALL).fit(X, y)
+    stack = model._ensembles[0]
+    model._ensembles = [type(stack)((), np.zeros(0), stack.base)]
+    model.strength_ = dict.fromkeys(model.strength_, 0.0)
+    model.ensemble_ = []
+    model.save(tmp_path / "model.json")
+    again = sg.load(tmp_path / "model.json")
+    np.testing.assert_allclose(again.predict(X), y.mean())
+    assert "prediction" in again.export("text") or again.formula()
+
+
+def test_functions_of_the_user_must_be_given_again(tmp_path):
+    def more(a):
+        return a + 1.0
+
+    own = sg.primitive(more)
+    X, y = make_friedman1(80, n_features=5, random_state=0)
+    model = sg.TwoSEGPRegressor(**SMALL, functions=("mul", own)).fit(X, y)
+    model.save(tmp_path / "model.json")
+    with pytest.raises(ValueError, match=r"functions of yours: more.*functions=\[symgrove.primitive\(more\)\]"):
+        sg.load(tmp_path / "model.json")
+    again = sg.load(tmp_path / "model.json", functions=[sg.primitive(more)])
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_model_of_the_papers_size_is_small(tmp_path):
+    X, y = make_friedman1(200, random_state=0)
+    model = sg.TwoSEGPRegressor(random_state=0, generations=30, n_jobs=2).fit(X, y)
+    model.save(tmp_path / "model.json")
+    assert os.path.getsize(tmp_path / "model.json") < 1_000_000
+    for dump in (pickle.dumps, skops.io.dumps):
+        assert len(dump(model)) < 1_000_000
+
+
+def test_pickle_joblib_and_skops(fitted, tmp_path):
+    model = fitted(sg.GroveRegressor)
+    X = np.random.default_rng(0).normal(size=(50, 5))
+    joblib.dump(model, tmp_path / "model.joblib")
+    copies = [pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib")]
+    stored = skops.io.dumps(model)
+    copies.append(skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored)))
+    for copy in copies:
+        assert np.array_equal(copy.predict(X), model.predict(X))
+
+
+def test_bad_files_get_clear_errors(document, tmp_path):
+    file = tmp_path / "model.json"
+
+    def check(text, match):
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        with pytest.raises(ValueError, match=match):
+            sg.load(file)
+
+    check("", "cannot be read as a model")
+    check("{}", "not a model that symgrove saved")
+    check("[1, 2]", "not a model that symgrove saved")
+    check(b"\xff\xfe\x00", "cannot be read as a model")
+    check("[" * 100_000, "cannot be read as a model")
+    check('{"a":' * 100_000, "cannot be read as a model")
+    check(json.dumps({**document, "version": 99, "symgrove": "9.9"}), r"version 99 .* 9\.9.*newer")
+    check(json.dumps({**document, "version": "1"}), "unknown version")
+    check(json.dumps(document).replace('"fallback": ', '"fallback": NaN, "x": ', 1), "NaN, which is no number")
+    check(json.dumps(document).replace('"fallback": ', '"fallback": 1e999, "x": ', 1), "'fallback'.*finite number")
+    check(
+        json.dumps(document).replace('"fallback": ', '"fallback": ' + "9" * 5000 + ', "x": ', 1),
+        "cannot be read|finite",
+    )
+    check(json.dumps({**document, "estimator": "os.system"}), "one of GroveRegressor")
+    check(json.dumps({**document, "parameters": {"evil": 1}}), "parameters that TwoSEGPRegressor does not know: evil")
+    check(json.dumps({**document, "parameters": {"generations": "many"}}), "generations must be")
+    check(json.dumps({**document, "n_features": 10**30}), "'n_features'.*whole number")
+    check(json.dumps({k: v for k, v in document.items() if k != "fitted"}), "lacks the entry 'fitted'")
+    with pytest.raises(FileNotFoundError):
+        sg.load(tmp_path / "nothing.json")
+
+
+def paths_in(value, path=()):
+    """Ways to all entries of a document."""
+    yield path
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from paths_in(inner, (*path, name))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value[:3]):
+            yield from paths_in(inner, (*path, i))
+
+
+HOSTILE = [
+    None, True, -1, 0, 2**31, 10**40, -(10**40), 1e308, -1e308, 0.5, "", "x", [], {}, [[]], [None], ["x"],
+    [1e400], {"a": 1}, [0] * 1000, list(range(1000)), [-1] * 3, "9" * 1000,
+]  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def changed(document, path, value):
+    copy = json.loads(json.dumps(document))
+    if not path:
+        return value
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    if value is Ellipsis:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return copy
+
+
+def read_or_refuse(document, path):
+    """Reading gives a model that predicts, or a ValueError: nothing else."""
+    path.write_text(json.dumps(document))
+    try:
+        model = sg.load(path)
+    except ValueError:
+        return False
+    X = np.zeros((2, model.n_features_in_))
+    assert np.shape(model.predict(X)) == (2,)
+    return True
+
+
+@pytest.mark.parametrize("kind", [sg.TwoSEGPRegressor, sg.GroveRegressor, sg.GroveClassifier, sg.TwoSEGPClassifier])
+def test_every_entry_may_be_anything(kind, fitted, tmp_path):
+    model = fitted(kind, 3 if hasattr(kind, "predict_proba") else 0)
+    document = to_document(model)
+    assert read_or_refuse(document, tmp_path / "model.json")
+    rng = random.Random(0)
+    ways = [path for path in paths_in(document) if path[:1] != ("fitted",) or len(path) < 4]
+    for path in ways:
+        for value in [Ellipsis, *rng.sample(HOSTILE, 4)]:
+            if path or value is not Ellipsis:
+                read_or_refuse(changed(document, path, value), tmp_path / "model.json")
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_entries_may_be_any_json(data, document, tmp_path_factory):
+    ways = list(paths_in(document))
+    path = data.draw(st.sampled_from(ways))
+    read_or_refuse(changed(document, path, data.draw(JSON)), tmp_path_factory.getbasetemp() / "fuzzed.json")
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_files_may_be_damaged(data, document, tmp_path_factory):
+    text = bytearray(json.dumps(document).encode())
+    file = tmp_path_factory.getbasetemp() / "damaged.json"
+    if data.draw(st.booleans()):
+        text = text[: data.draw(st.integers(0, len(text)))]
+    else:
+        for _ in range(data.draw(st.integers(1, 5))):
+            text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    file.write_bytes(bytes(text))
+    try:
+        model = sg.load(file)
+    except ValueError:
+        return
+    model.predict(np.zeros((2, model.n_features_in_)))
+
+
+def test_from_a_document_without_a_file(document, fitted):
+    X = np.random.default_rng(0).normal(size=(9, 5))
+    again = from_document(json.loads(json.dumps(document)))
+    assert np.array_equal(again.predict(X), fitted(sg.TwoSEGPRegressor).predict(X))
