@@ -1,22 +1,39 @@
-"""`symgrove`: the commands, each a few lines around the library."""
+"""`symgrove`: the commands, each a few lines around the library.
+
+Modules of commands load nothing heavy before a command runs: `--help` answers at once.
+"""
 
 from __future__ import annotations
 
-from importlib.metadata import version as version_of
 from typing import Annotated
 
 import typer
 
+from symgrove import __version__
+from symgrove.cli.bench import bench
+from symgrove.cli.doctor import doctor
+from symgrove.cli.export import export
+from symgrove.cli.fit import fit, parameters
 from symgrove.cli.paper import paper
-from symgrove.experiments.study import NAMES
+from symgrove.cli.predict import predict
+from symgrove.cli.show import show
+from symgrove.experiments.names import NAMES
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, rich_markup_mode=None)
+# Unknown options of `fit` are parameters of the estimator.
+app.command("fit", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(fit)
+app.command("predict")(predict)
+app.command("show")(show)
+app.command("export")(export)
+app.command("parameters")(parameters)
 app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; or a TOML file.")(paper)
+app.command("bench")(bench)
+app.command("doctor")(doctor)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"symgrove {version_of('symgrove')}")
+        typer.echo(f"symgrove {__version__}")
         raise typer.Exit
 
 

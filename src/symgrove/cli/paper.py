@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from symgrove.experiments.datasets import DataSet, load_file
-from symgrove.experiments.paper import Results, choose, run_study, write_summary
-from symgrove.experiments.runner import RUNS_FILE, circumstances
-from symgrove.experiments.study import NAMES, load_study
+from symgrove.experiments.names import NAMES
+
+if TYPE_CHECKING:
+    from symgrove.experiments.datasets import DataSet
+    from symgrove.experiments.paper import Results
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -36,6 +34,12 @@ def paper(
     target: Annotated[str, typer.Option(help="The column of own files to predict.")] = "",
 ) -> None:
     """Rerun a table or figure of the paper, or a study of your own; started again, it goes on where it stopped."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    from symgrove.experiments.paper import choose, run_study, write_summary
+    from symgrove.experiments.runner import RUNS_FILE
+    from symgrove.experiments.study import load_study
+
     try:
         own = _own_data(data or [], target)
         chosen, only = _names(datasets) or list(own), _names(methods)
@@ -70,6 +74,8 @@ def _names(text: str) -> list[str]:
 
 
 def _own_data(paths: list[Path], target: str) -> dict[str, DataSet]:
+    from symgrove.experiments.datasets import load_file
+
     if paths and not target:
         raise ValueError("--data needs --target, the name of the column to predict.")
     own: dict[str, DataSet] = {}
@@ -83,6 +89,8 @@ def _own_data(paths: list[Path], target: str) -> dict[str, DataSet]:
 
 def _tell(found: Results, out: Path, *, is_one: bool) -> None:
     """Show the results on stdout, and what is odd about them on stderr."""
+    from symgrove.experiments.runner import RUNS_FILE, circumstances
+
     here = circumstances()["symgrove"]
     others = {row["symgrove"] for row in found.rows.values()} - {here}
     if others:
@@ -99,11 +107,14 @@ class _Display:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.bar: Progress | None = None
+        self.bar: Any = None
         self.last_line = time.monotonic()
 
     def __enter__(self) -> _Display:
         if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
             columns = (TextColumn(self.name), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
             self.bar = Progress(*columns, console=Console(stderr=True))
             self.bar.start()

@@ -17,26 +17,11 @@ from typing import Any, NamedTuple
 
 from symgrove import methods
 from symgrove.experiments.baselines import BASELINES, load_baseline
+from symgrove.experiments.names import NAMES
 from symgrove.experiments.records import RECORDS
 from symgrove.methods import ESTIMATORS
 
 BUILT_IN = files("symgrove.experiments") / "studies"
-# In the order of the paper, then ours.
-NAMES = (
-    "table1",
-    "table2",
-    "table3",
-    "figure-scaling",
-    "figure-beta",
-    "figure-diversity",
-    "figure-elites",
-    "figure-evolvability",
-    "pruning",
-    "budget",
-    "grove",
-)
-
-
 # How results are shown.
 KINDS = (
     "table",

@@ -41,7 +41,7 @@ def feature_labels(n_features: int, names: Sequence[str] | None = None) -> list[
     return labels
 
 
-def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = None) -> str:
+def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = None, digits: int | None = None) -> str:
     """Formula of a program.
 
     Parameters
@@ -51,22 +51,27 @@ def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = Non
         Id of the program.
     feature_names : sequence of str, optional
         One for each feature; x0, x1, ... by default.
+    digits : int, optional
+        Significant digits of constants; by default all, so that the text reads back to the same program.
     """
     labels = feature_labels(forest.n_features, feature_names)
     forest.check_ids(root)
     texts: list[tuple[str, int]] = []  # finished operands: text and precedence
     for node in reversed(list(forest.prefix(root))):
         operands = [texts.pop() for _ in forest.children(node)]
-        texts.append(_write(forest, node, operands, labels))
+        texts.append(_write(forest, node, operands, labels, digits))
     return texts[0][0]
 
 
-def _write(forest: Forest, node: int, operands: list[tuple[str, int]], labels: list[str]) -> tuple[str, int]:
+def _write(
+    forest: Forest, node: int, operands: list[tuple[str, int]], labels: list[str], digits: int | None
+) -> tuple[str, int]:
     name = forest.name(node)
     if name == "feature":
         return _quote(forest, labels[forest.columns.left[node]]), _ATOM
     if name == "constant":
-        text = repr(float(forest.columns.value[node]))
+        value = float(forest.columns.value[node])
+        text = repr(value) if digits is None else f"{value:.{digits}g}"
         return text, _ATOM if text[0] != "-" else _PRECEDENCE["neg"]
     row = forest.primitives[name]
     # -2.5 is a constant, so neg of a constant is written as a call.

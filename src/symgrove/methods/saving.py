@@ -39,9 +39,9 @@ _MADE_ANEW = ("_ensembles", "ensemble_", "size_path_")
 _FITTED_NUMBERS = ("oob_score_", "found_", "validation_score_")
 
 
-def save(estimator: EvolvedEnsemble, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted estimator; `extra` entries are kept beside it (see `load_document`)."""
-    text = json.dumps({**to_document(estimator), **(extra or {})}, separators=(",", ":"), allow_nan=False)
+def save(estimator: EvolvedEnsemble, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator."""
+    text = json.dumps(to_document(estimator), separators=(",", ":"), allow_nan=False)
     with written_whole(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -141,6 +141,7 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
         "features": None if names is None else [str(name) for name in names],
         "classes": None if classes is None else _plain_classes(classes),
         "fitted": fitted,
+        "table": getattr(estimator, "table_", None),
         **ensembles_to_document(estimator),
     }
 
@@ -237,6 +238,8 @@ def from_document(document: Document, functions: Sequence[Primitive] = ()) -> An
         estimator.classes_ = classes
     estimator.__dict__.update(_fitted(entries.entries("fitted"), n_features))
     set_ensembles(estimator, entries, primitives)
+    if entries.document.get("table") is not None:
+        estimator.table_ = entries.entries("table").document
     return estimator
 
 

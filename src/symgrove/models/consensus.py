@@ -14,6 +14,8 @@ from symgrove.models.ensemble import Ensemble
 from symgrove.models.standardization import Standardization
 from symgrove.models.teams import Teams
 
+DIGITS = 4  # of constants: these formulas are for reading
+
 
 class Recurring(NamedTuple):
     """A part that several members have.
@@ -21,7 +23,7 @@ class Recurring(NamedTuple):
     Attributes
     ----------
     formula : str
-        In the user's units and column names, simplified.
+        In the user's units and column names, simplified, with rounded numbers.
     share : float
         Of the members that have it.
     size : int
@@ -85,4 +87,4 @@ def shown_formula(forest: Forest, root: int, standardization: Standardization, n
     """A program in the user's units, simplified."""
     own = Forest(forest.n_features, forest.primitives)
     copy = int(own.copy_from(forest, [root])[0])
-    return to_text(own, simplify(own, standardization.in_user_units(own, copy)), names)
+    return to_text(own, simplify(own, standardization.in_user_units(own, copy)), names, DIGITS)

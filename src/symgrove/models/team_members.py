@@ -68,6 +68,10 @@ class TeamMember:
         """The team's sum in the user's units; made when asked for, because simplifying takes a while."""
         return to_text(*self._shown(), self._names)
 
+    def rounded(self, digits: int = 4) -> str:
+        """The formula with rounded numbers, for reading."""
+        return to_text(*self._shown(), self._names, digits)
+
     @property
     def latex(self) -> str:
         """The same as LaTeX, with rounded numbers."""

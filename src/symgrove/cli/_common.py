@@ -1,0 +1,79 @@
+"""What commands share: clean errors, output, the names of methods."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+BAD_INPUT = 2
+FAILED = 1
+INTERRUPTED = 130
+# Names on the command line, and the beginnings of the estimators' names.
+METHODS = {
+    "grove": "Grove",
+    "2segp": "TwoSEGP",
+    "classic-gp": "ClassicGP",
+    "standard-gp": "StandardGP",
+    "independent-gp": "IndependentGP",
+    "divnich-gp": "DivNichGP",
+    "spatial-gp": "SpatialGP",
+}
+
+
+def fail(text: str, code: int = BAD_INPUT) -> NoReturn:
+    """End with a message on stderr."""
+    typer.echo(f"symgrove: {text}", err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def clean_errors() -> Iterator[None]:
+    """Bad input and files that cannot be read or written are messages, not tracebacks."""
+    try:
+        yield
+    except (ValueError, TypeError, ImportError) as error:
+        fail(str(error))
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it closes stdout.
+        sys.stdout = None  # type: ignore[assignment]
+        raise typer.Exit(0) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        fail(f"{place}{error.strerror or error}")
+    except KeyboardInterrupt:
+        fail("stopped", INTERRUPTED)
+
+
+def tell(text: str) -> None:
+    """Something that is not a result."""
+    typer.echo(text, err=True)
+
+
+def print_json(value: Any) -> None:
+    """A result for machines."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def read_model(path: Path) -> Any:
+    """The estimator in a model file."""
+    from symgrove.methods.saving import load
+
+    try:
+        return load(path)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {str(path)!r}.") from None
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A hint at what was meant, or nothing."""
+    import difflib
+
+    lower = {k.lower(): k for k in known}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f" Did you mean {lower[near[0]]!r}?" if near else ""

@@ -1,0 +1,58 @@
+"""`symgrove export`: a model in another language."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symgrove.cli._common import clean_errors, read_model, tell
+
+TARGETS = ("python", "c", "javascript", "sql", "excel", "onnx", "text", "latex", "sympy")
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    to: Annotated[str, typer.Option(help="One of " + ", ".join(TARGETS), autocompletion=lambda: list(TARGETS))],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; - for standard output.")] = "-",
+    table: Annotated[str | None, typer.Option(help="sql: the table to read.")] = None,
+    dialect: Annotated[str | None, typer.Option(help="sql: sqlite or duckdb.")] = None,
+    keep: Annotated[str | None, typer.Option(help="sql: columns to pass on, separated by commas.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="excel: rows to leave room for.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="onnx: float64 or float32, of input and output.")] = None,
+) -> None:
+    """Write a model in another language; it computes what `symgrove predict` does."""
+    with clean_errors():
+        from symgrove.export.targets import LANGUAGES, language_of
+
+        name = language_of(to)
+        given = {"table": table, "dialect": dialect, "n_rows": rows, "dtype": dtype}
+        options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+        if keep is not None:
+            options["keep"] = [column.strip() for column in keep.split(",") if column.strip()]
+        estimator = read_model(model)
+        if LANGUAGES[name].makes == "file" and output == "-":
+            raise ValueError(f"an export to {name} is a file; name it with -o.")
+        made = estimator.export(name, None if output == "-" else output, **options)
+        if output != "-":
+            tell(f"written: {output}")
+        elif name == "onnx":
+            sys.stdout.buffer.write(made.SerializeToString())
+        else:
+            typer.echo(str(made).rstrip("\n"))
+        _note_preparation(estimator)
+
+
+def _note_preparation(estimator: Any) -> None:
+    """Say what the export does not do: making features of the columns."""
+    from symgrove.cli.preparation import Preparation
+
+    if not hasattr(estimator, "table_"):
+        return
+    sources = Preparation.from_document(estimator.table_).sources
+    if any(s.categories is not None for s in sources):
+        tell("note: the export takes the features of 0 and 1 that were made of texts, such as 'colour=red'")
+    if any(s.fill is not None for s in sources):
+        tell("note: the export does not fill in missing values")

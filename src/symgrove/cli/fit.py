@@ -1,0 +1,243 @@
+"""`symgrove fit`: from a table to a model file."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symgrove.cli._common import FAILED, INTERRUPTED, METHODS, clean_errors, fail, nearest, print_json, tell
+
+# Parameters that options of the command set, or that only make sense in Python.
+_NOT_HERE = ("callbacks", "warm_start", "n_jobs", "random_state", "verbose")
+
+
+def fit(
+    context: typer.Context,
+    data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet file with a header; - for standard input.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file; - for standard output.")] = Path(
+        "model.json"
+    ),
+    method: Annotated[
+        str, typer.Option(help="One of " + ", ".join(METHODS), autocompletion=lambda: list(METHODS))
+    ] = "grove",
+    task: Annotated[str, typer.Option(help="regression or classification; auto looks at the target.")] = "auto",
+    features: Annotated[str, typer.Option(help="Only these columns, separated by commas.")] = "",
+    ignore: Annotated[str, typer.Option(help="Leave these columns out, separated by commas.")] = "",
+    missing: Annotated[str, typer.Option(help="Missing values: error, drop (the rows), mean, median.")] = "error",
+    text: Annotated[str, typer.Option(help="Columns of text: error, drop (the columns), one-hot.")] = "error",
+    input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
+    separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads or processes; -1 for all cores.")] = -1,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
+) -> None:
+    """Evolve a model. Any parameter of the method is an option too, such as --generations 50 --functions add,mul,log.
+
+    Ctrl-C stops the evolution and saves what was found so far (exit code 130). `symgrove parameters METHOD` lists the
+    parameters of a method.
+    """
+    with clean_errors():
+        from symgrove.cli import preparation as p
+        from symgrove.cli.tables import read_table
+
+        for option, value, accepted in (
+            ("missing", missing, p.MISSING),
+            ("text", text, p.TEXTS),
+            ("task", task, p.TASKS),
+        ):
+            if value not in accepted:
+                raise ValueError(f"--{option} must be one of {', '.join(accepted)}, got {value!r}.")
+        check_output(output)
+        table = read_table(data, input_format, separator)
+        prepared = p.prepare(table, target, _names(features), _names(ignore), missing, text)
+        X, rows, _ = prepared.features_of(table)
+        rows, X = _with_target(table.columns[target], rows, X, target, missing)
+        y, found_task = p.target_of(table, target, rows, task)
+        own = parse_parameters(context.args, estimator_class(method, found_task))
+        control = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
+        model = estimator_class(method, found_task)(**own, **control)
+        if not quiet:
+            tell(f"{found_task} of {target!r} from {len(prepared.features)} features, {len(rows)} rows")
+        start = time.perf_counter()
+        model.fit(NamedColumns(X, prepared.features), y)
+        seconds = time.perf_counter() - start
+        model.table_ = prepared.to_document()
+        place = save_model(model, output)
+        _report(model, place, seconds, is_json=as_json, out=sys.stderr if str(output) == "-" else sys.stdout)
+        if model.stop_reason_ == "interrupted":
+            raise typer.Exit(INTERRUPTED)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _with_target(column: list[Any], rows: list[int], X: Any, target: str, missing: str) -> tuple[list[int], Any]:
+    """Rows that have a target."""
+    known = [k for k, i in enumerate(rows) if column[i] is not None]
+    if len(known) < len(rows) and missing == "error":
+        n = len(rows) - len(known)
+        raise ValueError(f"{n} rows have no value of the target {target!r}. Choose --missing drop to leave them out.")
+    if not known:
+        raise ValueError("no complete rows are left.")
+    return [rows[k] for k in known], X[known]
+
+
+class NamedColumns:
+    """The little of a data frame that estimators ask for: column names beside an array."""
+
+    def __init__(self, X: Any, names: list[str]) -> None:
+        self.X = X
+        self.columns = names
+        self.shape = X.shape
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.X[:, self.columns.index(name)]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.X if dtype is None else self.X.astype(dtype)
+
+
+def check_output(path: Path) -> None:
+    """See that a file can be written here, before any work is done."""
+    if str(path) == "-":
+        return
+    if path.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder; name a file.")
+    if not path.parent.exists():
+        raise ValueError(f"there is no folder {str(path.parent)!r}.")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"no permission to write into the folder {str(path.parent)!r}.")
+
+
+def estimator_class(method: str, task: str) -> Any:
+    """The class of a method for a task."""
+    from symgrove import methods
+
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}.{nearest(method, list(METHODS))} Accepted: {', '.join(METHODS)}.")
+    name = METHODS[method] + ("Classifier" if task == "classification" else "Regressor")
+    if name not in methods.ESTIMATORS:
+        raise ValueError(f"the method {method} has no {task}.")
+    return getattr(methods, name)
+
+
+def parse_parameters(words: list[str], cls: Any) -> dict[str, Any]:
+    """Parameters of an estimator from what follows the known options."""
+    from dataclasses import fields
+
+    known = [field.name for field in fields(cls) if field.name not in _NOT_HERE]
+    found: dict[str, Any] = {}
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if not word.startswith("--"):
+            raise ValueError(f"unexpected {word!r}; a parameter is given as --name value.")
+        option, has_value, value = word.removeprefix("--").partition("=")
+        name = option.replace("-", "_")
+        if name not in known:
+            options = [k.replace("_", "-") for k in known]
+            raise ValueError(
+                f"no option or parameter --{option}.{nearest(option, options)} Parameters: {', '.join(options)}."
+            )
+        if not has_value:
+            if not waiting:
+                raise ValueError(f"--{option} needs a value.")
+            value = waiting.pop(0)
+        found[name] = parse_value(value)
+    return found
+
+
+def parse_value(text: str) -> Any:
+    """A number, a truth value, nothing, a list by commas, or a text."""
+    words = {"true": True, "false": False, "none": None, "yes": True, "no": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    return tuple(parse_value(part.strip()) for part in text.split(",") if part.strip()) if "," in text else text
+
+
+def save_model(model: Any, output: Path) -> str:
+    """Write the model; if that fails, somewhere else rather than nowhere."""
+    from symgrove.methods.saving import to_document
+
+    if str(output) == "-":
+        import json
+
+        sys.stdout.write(json.dumps(to_document(model), separators=(",", ":")) + "\n")
+        return "standard output"
+    try:
+        model.save(output)
+        return str(output)
+    except OSError as error:
+        rescue = Path(tempfile.gettempdir()) / f"symgrove-{os.getpid()}-{output.name}"
+        try:
+            model.save(rescue)
+        except OSError:
+            fail(f"{output} cannot be written ({error.strerror}), and neither can {rescue}; the model is lost", FAILED)
+        fail(f"{output} cannot be written ({error.strerror}); the model is in {rescue}", FAILED)
+
+
+def _report(model: Any, place: str, seconds: float, *, is_json: bool, out: Any) -> None:
+    from symgrove.cli.show import summary_of
+
+    summary = {"model": place, "seconds": round(seconds, 3), **summary_of(model)}
+    if is_json and out is sys.stdout:
+        print_json(summary)
+        return
+    score = summary["score"]
+    shown = "" if score is None else f", {summary['score_of']} {score:.4g}"
+    is_stopped = " (stopped; this is what was found so far)" if model.stop_reason_ == "interrupted" else ""
+    text = f"{place}: {summary['estimator']}, {summary['n_members']} members, {summary['size']} nodes{shown}"
+    typer.echo(f"{text}, {seconds:.1f} s{is_stopped}", file=out)
+
+
+def parameters(
+    method: Annotated[str, typer.Argument(help="One of " + ", ".join(METHODS))] = "grove",
+    task: Annotated[str, typer.Option(help="regression or classification.")] = "regression",
+) -> None:
+    """List the parameters of a method, with their defaults."""
+    with clean_errors():
+        from dataclasses import fields
+
+        cls = estimator_class(method, task)
+        described = _descriptions(cls.__doc__ or "")
+        for own in fields(cls):
+            if own.name not in _NOT_HERE:
+                typer.echo(f"--{own.name.replace('_', '-')}  (default {_default(own.default)})")
+                typer.echo(f"    {described.get(own.name, '')}")
+
+
+def _default(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _descriptions(text: str) -> dict[str, str]:
+    """What a docstring in NumPy's style says about each parameter."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        stripped = line.strip()
+        if " : " in stripped and (len(line) - len(line.lstrip())) <= 4:
+            name = stripped.split(" : ")[0]
+            found[name] = ""
+        elif name and stripped and not stripped.startswith("---"):
+            found[name] = f"{found[name]} {stripped}".strip()
+        elif not stripped:
+            name = ""
+    return found

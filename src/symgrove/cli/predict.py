@@ -1,0 +1,93 @@
+"""`symgrove predict`: a table with predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symgrove.cli._common import clean_errors, print_json, read_model, tell
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[
+        str, typer.Argument(help="CSV, TSV or Parquet file with the model's columns; - for standard input.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; - for standard output.")] = "-",
+    only: Annotated[
+        bool, typer.Option("--only", help="Only the predictions, without the columns of the table.")
+    ] = False,
+    probabilities: Annotated[bool, typer.Option("--proba", help="Of classes, the probability of each too.")] = False,
+    spread: Annotated[bool, typer.Option("--std", help="Of numbers, the members' standard deviation too.")] = False,
+    input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
+    output_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
+    separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Columns as JSON on standard output.")] = False,
+) -> None:
+    """Predict the rows of a table; what was done about missing values and texts for the fit is done again."""
+    with clean_errors():
+        from symgrove.cli.tables import Table, read_table, write_table
+
+        estimator = read_model(model)
+        table = read_table(data, input_format, separator)
+        X, rows, notes = _features(estimator, table)
+        for note in notes:
+            tell(f"note: {note}")
+        columns = _answers(estimator, X, probabilities=probabilities, spread=spread)
+        kept = {} if only else dict(table.columns)
+        taken = {name.lower() for name in kept}
+        for name, values in columns.items():
+            free = name
+            while free.lower() in taken:
+                free += "_"
+            kept[free] = _spread_out(values, rows, table.n_rows)
+        if as_json:
+            print_json(kept)
+        else:
+            write_table(Table(kept), output, output_format)
+
+
+def _features(estimator: Any, table: Any) -> tuple[Any, list[int], list[str]]:
+    from symgrove.cli.fit import NamedColumns
+    from symgrove.cli.preparation import Preparation, Source
+    from symgrove.forest.text import feature_labels
+
+    names = feature_labels(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
+    if hasattr(estimator, "table_"):
+        prepared = Preparation.from_document(estimator.table_)
+    else:  # a model that was saved in Python
+        prepared = Preparation("", "error", tuple(Source(name, None, None) for name in names))
+    if prepared.features != list(names):
+        raise ValueError("the model file is damaged: its columns do not make its features.")
+    X, rows, notes = prepared.features_of(table)
+    has_names = hasattr(estimator, "feature_names_in_")
+    return (NamedColumns(X, list(names)) if has_names else X), rows, notes
+
+
+def _answers(estimator: Any, X: Any, *, probabilities: bool, spread: bool) -> dict[str, list[Any]]:
+    is_classifier = hasattr(estimator, "classes_")
+    if probabilities and not is_classifier:
+        raise ValueError("--proba is for classes; this model predicts numbers.")
+    if spread and is_classifier:
+        raise ValueError("--std is for numbers; this model predicts classes.")
+    if len(X) == 0:
+        return {"prediction": []}
+    if spread:
+        values, deviation = estimator.predict(X, return_std=True)
+        return {"prediction": values.tolist(), "std": deviation.tolist()}
+    found: dict[str, list[Any]] = {"prediction": estimator.predict(X).tolist()}
+    if probabilities:
+        shares = estimator.predict_proba(X)
+        for k, label in enumerate(estimator.classes_):
+            found[f"probability of {label}"] = shares[:, k].tolist()
+    return found
+
+
+def _spread_out(values: list[Any], rows: list[int], n_rows: int) -> list[Any]:
+    """Values of some rows, None for the others."""
+    full: list[Any] = [None] * n_rows
+    for i, value in zip(rows, values, strict=False):
+        full[i] = value
+    return full

@@ -1,0 +1,92 @@
+"""`symgrove show`: what is in a model file."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symgrove.cli._common import clean_errors, print_json, read_model
+
+
+def show(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    members: Annotated[int, typer.Option(min=0, help="How many members to show.")] = 5,
+    style: Annotated[str, typer.Option(help="Formulas as text or latex.")] = "text",
+    digits: Annotated[int, typer.Option(min=1, max=17, help="Digits of numbers in formulas.")] = 4,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show a model: how it came about, its formulas, and what they have in common."""
+    with clean_errors():
+        if style not in ("text", "latex"):
+            raise ValueError(f"--style must be text or latex, got {style!r}.")
+        estimator = read_model(model)
+        found = {
+            **summary_of(estimator),
+            "importances": importances_of(estimator),
+            "members": [_member(m, style, digits) for m in _heaviest(estimator, members)],
+            "consensus": [part._asdict() for part in estimator.consensus(5)],
+        }
+        if as_json:
+            print_json(found)
+        else:
+            _print(found)
+
+
+def summary_of(estimator: Any) -> dict[str, Any]:
+    """A model in a few numbers."""
+    names = getattr(estimator, "feature_names_in_", None)
+    score = getattr(estimator, "validation_score_", getattr(estimator, "oob_score_", math.nan))
+    measure = "accuracy" if hasattr(estimator, "classes_") else "R²"
+    rows = "rows held out" if hasattr(estimator, "validation_score_") else "out-of-bag rows (optimistic)"
+    return {
+        "estimator": type(estimator).__name__,
+        "features": [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(n) for n in names],
+        "classes": [str(c) for c in estimator.classes_] if hasattr(estimator, "classes_") else None,
+        "n_members": len(estimator.ensemble_),
+        "size": sum(member.size for member in estimator.ensemble_),
+        "generations": estimator.n_generations_,
+        "stopped_by": estimator.stop_reason_,
+        "score": None if math.isnan(score) else score,
+        "score_of": f"{measure} on {rows}",
+    }
+
+
+def importances_of(estimator: Any) -> dict[str, float]:
+    """Importances of the features, the largest first."""
+    pairs = zip(summary_of(estimator)["features"], estimator.feature_importances_.tolist(), strict=True)
+    return dict(sorted(pairs, key=lambda pair: -pair[1]))
+
+
+def _heaviest(estimator: Any, n: int) -> list[Any]:
+    return sorted(estimator.ensemble_, key=lambda member: (-member.weight, member.size))[:n]
+
+
+def _member(member: Any, style: str, digits: int) -> dict[str, Any]:
+    formula = member.latex if style == "latex" else member.rounded(digits)
+    target = None if member.target is None else str(member.target)
+    return {"weight": member.weight, "size": member.size, "class": target, "formula": formula}
+
+
+def _print(found: dict[str, Any]) -> None:
+    echo = typer.echo
+    echo(f"{found['estimator']}: {found['n_members']} members, {found['size']} nodes in all")
+    echo(f"evolved for {found['generations']} generations, stopped by {found['stopped_by']}")
+    if found["classes"] is not None:
+        echo(f"classes: {', '.join(found['classes'])}")
+    if found["score"] is not None:
+        echo(f"{found['score_of']}: {found['score']:.4f}")
+    echo("\nimportance of the features")
+    for name, value in list(found["importances"].items())[:10]:
+        echo(f"  {value:6.3f}  {name}")
+    if found["members"]:
+        echo(f"\nthe {len(found['members'])} heaviest members (weight, nodes, formula)")
+    for member in found["members"]:
+        label = "" if member["class"] is None else f"[{member['class']}] "
+        echo(f"  {member['weight']:.3f}  {member['size']:4}  {label}{member['formula']}")
+    if found["consensus"]:
+        echo("\nparts that recur (share of the members, nodes, formula)")
+    for part in found["consensus"]:
+        echo(f"  {part['share']:5.0%}  {part['size']:4}  {part['formula']}")
