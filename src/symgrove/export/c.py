@@ -42,6 +42,7 @@ _CALLS = {
     "within": "sg_within({0}, {n0}, {n1})",
     "finite": "sg_finite({0}, {n0})",
 }
+STATEMENTS = 200  # in one function
 _WITHIN = "static double sg_within(double a, double low, double high) { return a < low ? low : a > high ? high : a; }"
 
 _HEAD = """/* Made by symgrove {version} from a {origin}. C99; link with -lm.
@@ -128,15 +129,27 @@ int predict(const double *x) {{
 
 def to_c(plan: Plan, version: str) -> str:
     """Source of a file with `predict`, and for classes `predict_proba`."""
-    written = write_steps(plan, _write, lambda i: f"t{i}")
-    body = [f"double t{a.step} = {a.expression};" for a in written.assignments]
+    place: dict[int, int] = {}
+
+    def name(step: int) -> str:
+        return f"t[{place.setdefault(step, len(place))}]"
+
+    written = write_steps(plan, _write, name)
+    steps = [f"{name(a.step)} = {a.expression};" for a in written.assignments]
+    parts, body = _parts("sg_steps", "const double *x, double *t", "x, t", steps)
+    body = [f"double t[{max(len(place), 1)}];", "(void)t;", *body]
     tables = []
     for k, target in enumerate(plan.targets):
         terms = []
         for level, block in enumerate(target.blocks):
             label = f"{k}_{level}"
             tables.append(_tables(label, block))
-            body += _values(label, [written.text_of[value] for value in block.values])
+            body.append(f"double v{label}[{max(len(block.values), 1)}];")
+            values = [f"v[{i}] = {written.text_of[value]};" for i, value in enumerate(block.values)]
+            arguments = "const double *x, const double *t, double *v"
+            made, calls = _parts(f"sg_values{label}_", arguments, f"x, t, v{label}", values)
+            parts += made
+            body += calls
             body += _combine(label, block)
             if target.base is not None:
                 terms.append(f" + {_number(target.weights[level])} * (b{label} - {_number(target.base)})")
@@ -153,7 +166,7 @@ def to_c(plan: Plan, version: str) -> str:
         foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes)
     lines = "\n    ".join(body)
     function = f"\nstatic void sg_targets(const double *x, double *y) {{\n    (void)x;\n    {lines}\n}}\n"
-    return head + "\n" + "\n".join(helpers) + _common(plan) + "\n" + "\n".join(tables) + function + foot
+    return head + "\n" + "\n".join(helpers) + _common(plan) + "\n" + "\n".join([*tables, *parts]) + function + foot
 
 
 def _common(plan: Plan) -> str:
@@ -214,8 +227,16 @@ def _tables(label: str, block: Block) -> str:
     return "\n".join([intercepts, weights, at, index])
 
 
-def _values(label: str, texts: list[str]) -> list[str]:
-    return [f"double v{label}[{max(len(texts), 1)}];", *(f"v{label}[{i}] = {text};" for i, text in enumerate(texts))]
+def _parts(name: str, parameters: str, arguments: str, statements: list[str]) -> tuple[list[str], list[str]]:
+    """Functions of a few hundred statements each, which compilers take quickly, and the calls of them."""
+    functions, calls = [], []
+    for start in range(0, len(statements), STATEMENTS):
+        own = f"{name}{start // STATEMENTS}"
+        lines = "\n    ".join(statements[start : start + STATEMENTS])
+        unused = " ".join(f"(void){word.split('*')[-1]};" for word in parameters.split(", "))
+        functions.append(f"static void {own}({parameters}) {{\n    {unused}\n    {lines}\n}}")
+        calls.append(f"{own}({arguments});")
+    return functions, calls
 
 
 def _combine(label: str, block: Block) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from onnx import checker, helper, numpy_helper
 
-from symgrove.export.plan import Block, Plan, Step
+from symgrove.export.plan import Block, Plan
 
 OPSET = 18
 IR_VERSION = 9  # what runtimes of the last years read
@@ -19,8 +19,8 @@ _TYPES = {"float64": 11, "float32": 1}  # onnx.TensorProto
 
 # Operators with one or two operands and nothing else.
 _PLAIN = {
-    "add": "Add", "sub": "Sub", "min": "Min", "max": "Max", "sin": "Sin",
-    "cos": "Cos", "tanh": "Tanh", "neg": "Neg", "abs": "Abs",
+    "add": "Add", "sub": "Sub", "mul": "Mul", "quotient": "Div", "min": "Min", "max": "Max", "sin": "Sin", "cos": "Cos",
+    "tanh": "Tanh", "neg": "Neg", "abs": "Abs",
 }  # fmt: skip
 
 
@@ -32,7 +32,6 @@ class Nodes:
         self.nodes: list[Any] = []
         self.initializers: dict[str, np.ndarray[Any, Any]] = {}
         self.scalars: dict[str, str] = {}
-        self.value_of: dict[str, float] = {}
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one output; returns its name."""
@@ -46,15 +45,6 @@ class Nodes:
         )
         return names
 
-    def scale(self, kind: str, a: str, b: str) -> str:
-        """Product or quotient. onnxruntime drops factors that are 1 once rounded to float: those are doubled first."""
-        for factor, other in ((b, a), (a, b)) if kind == "Mul" else ((b, a),):
-            value = self.value_of.get(factor)
-            if value is not None and value != 1 and np.float32(value) == 1:
-                half = 0.5 if kind == "Mul" else 2.0
-                return self.op(kind, self.op("Mul", other, self.scalar(2.0)), self.scalar(half * value))
-        return self.op(kind, a, b)
-
     def array(self, values: Any, dtype: str = "float64") -> str:
         """An initializer."""
         name = f"{self.prefix}c{len(self.initializers)}"
@@ -66,49 +56,82 @@ class Nodes:
         key = float(value).hex()
         if key not in self.scalars:
             self.scalars[key] = self.array(float(value))
-            self.value_of[self.scalars[key]] = float(value)
         return self.scalars[key]
 
 
 def build(plan: Plan, X: str, prefix: str = "sg") -> tuple[Nodes, list[str]]:
     """Nodes from the matrix `X`, in any type, to the targets, each (n_rows, 1) in double."""
     nodes = Nodes(prefix)
-    matrix = nodes.op("Cast", X, to=_TYPES["float64"])
-    names: list[str] = []
-    for step in plan.steps:
-        names.append(_step(nodes, step, [names[arg] for arg in step.args], matrix))
-    # A column of zeros gives constants the number of rows.
-    zeros = nodes.op("Mul", nodes.op("Gather", matrix, nodes.array([0], "int64"), axis=1), nodes.scalar(0.0))
+    given = nodes.op("Cast", X, to=_TYPES["float64"])
+    matrix, column_of = _steps(nodes, plan, given)
+    zeros = nodes.op("Mul", nodes.op("Gather", given, nodes.array([0], "int64"), axis=1), nodes.scalar(0.0))
     results = []
     for target in plan.targets:
-        blocks = [_block(nodes, block, names, zeros) for block in target.blocks]
+        blocks = [_block(nodes, block, matrix, column_of, zeros) for block in target.blocks]
         if target.base is None:
             results.append(blocks[0])
             continue
         base = nodes.scalar(target.base)
         total = nodes.op("Add", zeros, base)
         for weight, block in zip(target.weights, blocks, strict=True):
-            total = nodes.op("Add", total, nodes.op("Mul", nodes.scalar(weight), nodes.op("Sub", block, base)))
+            total = nodes.op("Add", total, nodes.op("Mul", nodes.array([[weight]]), nodes.op("Sub", block, base)))
         results.append(total)
     return nodes, results
 
 
-def _step(nodes: Nodes, step: Step, args: list[str], matrix: str) -> str:
-    op, scalar, name = nodes.op, nodes.scalar, step.name
-    if name == "input":
-        return op("Gather", matrix, nodes.array([int(step.numbers[0])], "int64"), axis=1)
-    if name == "constant":
-        return scalar(step.numbers[0])
-    if name in ("mul", "quotient"):
-        return nodes.scale("Mul" if name == "mul" else "Div", *args)
+def _steps(nodes: Nodes, plan: Plan, given: str) -> tuple[str, list[int]]:
+    """A matrix of all steps' results, and the column of each.
+
+    Steps of the same kind whose operands are known are one node over many columns: models of thousands of steps would
+    otherwise take minutes to load.
+    """
+    constants = [i for i, step in enumerate(plan.steps) if step.name == "constant"]
+    column_of = [-1] * len(plan.steps)
+    for i, step in enumerate(plan.steps):
+        if step.name == "input":
+            column_of[i] = int(step.numbers[0])
+    parts, n_columns = [given], len(plan.features)
+    if constants:
+        first = nodes.op("Gather", given, nodes.array([0], "int64"), axis=1)
+        row = nodes.array([[plan.steps[i].numbers[0] for i in constants]])
+        # Zero times the first column gives the constants the number of rows.
+        parts.append(nodes.op("Add", nodes.op("Mul", first, nodes.scalar(0.0)), row))
+        for i in constants:
+            column_of[i], n_columns = n_columns, n_columns + 1
+    matrix = nodes.op("Concat", *parts, axis=1) if len(parts) > 1 else given
+    for group in _groups(plan):
+        operands = []
+        for k in range(len(plan.steps[group[0]].args)):
+            columns = [column_of[plan.steps[i].args[k]] for i in group]
+            operands.append(nodes.op("Gather", matrix, nodes.array(columns, "int64"), axis=1))
+        numbers = [list(row) for row in zip(*(plan.steps[i].numbers for i in group), strict=True)]
+        made = _apply(nodes, plan.steps[group[0]].name, operands, [nodes.array([row]) for row in numbers])
+        matrix = nodes.op("Concat", matrix, made, axis=1)
+        for i in group:
+            column_of[i], n_columns = n_columns, n_columns + 1
+    return matrix, column_of
+
+
+def _groups(plan: Plan) -> list[list[int]]:
+    """Steps of one kind and depth, in an order in which operands come first."""
+    depth: list[int] = []
+    found: dict[tuple[int, str], list[int]] = {}
+    for i, step in enumerate(plan.steps):
+        depth.append(1 + max((depth[arg] for arg in step.args), default=-1))
+        if step.args:
+            found.setdefault((depth[i], step.name), []).append(i)
+    return [found[key] for key in sorted(found)]
+
+
+def _apply(nodes: Nodes, name: str, args: list[str], numbers: list[str]) -> str:
+    """One kind of step on columns; `numbers` are rows with an entry for each column."""
+    op, scalar = nodes.op, nodes.scalar
     if name in _PLAIN:
         return op(_PLAIN[name], *args)
     if name == "div":
         sign = op("Where", op("Less", args[1], scalar(0.0)), scalar(-1.0), scalar(1.0))
-        return op("Div", op("Mul", sign, args[0]), op("Add", op("Abs", args[1]), scalar(step.numbers[0])))
+        return op("Div", op("Mul", sign, args[0]), op("Add", op("Abs", args[1]), numbers[0]))
     if name == "pdiv":
-        if args[1] in nodes.value_of and nodes.value_of[args[1]] != 0:
-            return nodes.scale("Div", *args)
         return op("Div", args[0], op("Where", op("Equal", args[1], scalar(0.0)), scalar(1.0), args[1]))
     if name == "aq":
         return op("Div", args[0], op("Sqrt", op("Add", scalar(1.0), op("Mul", args[1], args[1]))))
@@ -117,7 +140,7 @@ def _step(nodes: Nodes, step: Step, args: list[str], matrix: str) -> str:
     if name == "sqrt":
         return op("Sqrt", op("Abs", args[0]))
     if name == "log":
-        return op("Log", op("Add", op("Abs", args[0]), scalar(step.numbers[0])))
+        return op("Log", op("Add", op("Abs", args[0]), numbers[0]))
     if name == "log1p":
         return _log1p(nodes, op("Abs", args[0]))
     if name == "exp":
@@ -126,16 +149,15 @@ def _step(nodes: Nodes, step: Step, args: list[str], matrix: str) -> str:
         square = op("Mul", args[0], args[0])
         return square if name == "square" else op("Mul", square, args[0])
     if name == "within":
-        return _within(nodes, args[0], *step.numbers)
+        return _within(nodes, args[0], *numbers)
     assert name == "finite"
-    return op("Where", _is_finite(nodes, args[0]), args[0], scalar(step.numbers[0]))
+    return op("Where", _is_finite(nodes, args[0]), args[0], numbers[0])
 
 
-def _within(nodes: Nodes, value: str, low: float, high: float) -> str:
-    # Not by Min and Max: onnxruntime makes a clip of them that rounds its limits to float.
-    op, scalar = nodes.op, nodes.scalar
-    raised = op("Where", op("Less", value, scalar(low)), scalar(low), value)
-    return op("Where", op("Greater", raised, scalar(high)), scalar(high), raised)
+def _within(nodes: Nodes, value: str, low: str, high: str) -> str:
+    # As NumPy does it: what is not a number stays what it is.
+    raised = nodes.op("Where", nodes.op("Less", value, low), low, value)
+    return nodes.op("Where", nodes.op("Greater", raised, high), high, raised)
 
 
 def _log1p(nodes: Nodes, a: str) -> str:
@@ -155,24 +177,24 @@ def _is_finite(nodes: Nodes, value: str) -> str:
     return nodes.op("Equal", nodes.op("Sub", value, value), nodes.scalar(0.0))
 
 
-def _block(nodes: Nodes, block: Block, names: list[str], zeros: str) -> str:
+def _block(nodes: Nodes, block: Block, matrix: str, column_of: list[int], zeros: str) -> str:
     op, scalar = nodes.op, nodes.scalar
-    columns = [op("Add", zeros, names[value]) for value in block.values]
-    if not columns:  # members without terms
-        columns = [zeros]
-    values = op("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+    values = zeros  # for members without terms
+    if block.values:
+        columns = nodes.array([column_of[value] for value in block.values], "int64")
+        values = op("Gather", matrix, columns, axis=1)
     if block.combine == "pooled":
         return _pooled(nodes, block, values)
-    members = op("Add", _products(nodes, block, values, len(columns)), nodes.array([[r.intercept for r in block.rows]]))
+    members = op("Add", _products(nodes, block, values), nodes.array([[r.intercept for r in block.rows]]))
     counts = _is_finite(nodes, members)
     if block.head in ("within", "logistic"):
-        members = _within(nodes, members, *block.limits)
+        members = _within(nodes, members, *(scalar(limit) for limit in block.limits))
     if block.head == "logistic":
         members = op("Div", scalar(1.0), op("Add", scalar(1.0), op("Exp", op("Neg", members))))
     if block.head == "vote":
         members = op("Where", op("Greater", members, scalar(block.threshold)), scalar(1.0), scalar(0.0))
     if block.head == "share":
-        members = _within(nodes, op("Sub", members, scalar(block.threshold - 0.5)), 0.0, 1.0)
+        members = _within(nodes, op("Sub", members, scalar(block.threshold - 0.5)), scalar(0.0), scalar(1.0))
     if block.combine == "trimmed":
         return _trimmed(nodes, members, len(block.rows), block.n_outer)
     if block.fallback is None:
@@ -184,13 +206,13 @@ def _block(nodes: Nodes, block: Block, names: list[str], zeros: str) -> str:
     return _or_else(nodes, op("Div", _sum(nodes, kept), n_kept), block.fallback)
 
 
-def _products(nodes: Nodes, block: Block, values: str, n_values: int) -> str:
+def _products(nodes: Nodes, block: Block, values: str) -> str:
     """Members' sums. Programs' outputs may be infinite, and zero times infinity is not zero: so a member of one value
     takes its column; sums of many are of finite values."""
     if all(len(row.indices) == 1 for row in block.rows):
         chosen = nodes.op("Gather", values, nodes.array([row.indices[0] for row in block.rows], "int64"), axis=1)
         return nodes.op("Mul", chosen, nodes.array([[row.coefficients[0] for row in block.rows]]))
-    matrix = np.zeros((n_values, len(block.rows)))
+    matrix = np.zeros((max(len(block.values), 1), len(block.rows)))
     for j, row in enumerate(block.rows):
         matrix[list(row.indices), j] = row.coefficients
     return nodes.op("MatMul", values, nodes.array(matrix))

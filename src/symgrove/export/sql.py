@@ -1,7 +1,7 @@
 """A model as one SQL query, for SQLite (from 3.35, with its mathematical functions) or DuckDB.
 
-The query reads a table with the feature columns and gives all its columns and the prediction. Steps that are used more
-than once are columns of intermediate tables; members' sums are built up a few values at a time, because a table of
+The query reads a table with the feature columns and gives these, columns to keep, and the prediction. Steps that are
+used more than once are columns of intermediate tables; members' sums are built up in portions, because a table of
 SQLite has at most 2,000 columns.
 """
 
@@ -14,8 +14,10 @@ from symgrove.export.plan import Block, Plan, Row, Step
 from symgrove.export.writing import Written, write_steps
 
 DIALECTS = ("sqlite", "duckdb")
-VALUES_AT_A_TIME = 300
+COLUMNS_AT_A_TIME = 1400  # named steps and values of one part of a block
+MOST_CARRIED = 300  # steps that later tables need; beyond that, they are computed again
 MOST_COLUMNS = {"sqlite": 1900, "duckdb": 100_000}
+MOST_TABLES = {"sqlite": 80, "duckdb": 10_000}  # SQLite refuses longer chains: expressions nested too deeply
 _LARGEST = "1.7976931348623157e308"
 
 _CALLS = {
@@ -117,7 +119,8 @@ class _Query:
         kept = "".join(f"{quote(name)} AS {p}k{i}, " for i, name in enumerate(self.keep))
         self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {quote(self.table)}")
         self.inputs = [f"{p}row", *(f"{p}k{i}" for i in range(len(self.keep))), *(f"{p}x{i}" for i in range(n))]
-        self.written = write_steps(self.plan, self._write, lambda i: f"{p}t{i}", _REPEATS, longest=600)
+        name = f"{p}t{{}}".format
+        self.written = write_steps(self.plan, self._write, name, _REPEATS, 1500, 100, names_values=True)
         self._plan_uses()
         results = []
         for k, target in enumerate(self.plan.targets):
@@ -126,6 +129,11 @@ class _Query:
             results.append(self._target(k, target.base, target.weights))
         self._next([f"{text} AS {p}y{k}" for k, text in enumerate(results)], keep=[])
         self.others = [f"{p}y{k}" for k in range(len(results))]
+        if len(self.tables) > MOST_TABLES[self.dialect]:
+            raise ValueError(
+                f"this model is too large for one query of {self.dialect}: {len(self.tables)} steps of tables, at most "
+                f"{MOST_TABLES[self.dialect]}. Fit with fewer members or terms, or export to another language or dialect."
+            )
         return self._finish(version)
 
     # Expressions
@@ -188,30 +196,46 @@ class _Query:
             ready = sorted(s for s in missing if not (self.expression_of[s].needs & missing))
             columns = [f"{self.expression_of[s].expression} AS {p}t{s}" for s in ready]
             missing -= set(ready)
-            keep = [s for s in self.made if s in pending or s in wanted]
+            keep = self._carried(wanted, pending)
             self._next(columns, keep, self.others)
             self.made = [*keep, *ready]
+
+    def _carried(self, wanted: set[int], pending: set[int]) -> list[int]:
+        """Steps that the next table keeps: all that are wanted at once, and some that are wanted later."""
+        later = [s for s in self.made if s in pending and s not in wanted][:MOST_CARRIED]
+        return sorted([*(s for s in self.made if s in wanted), *later])
 
     def _add_block(self, label: str, block: Block) -> None:
         p, n_values = self.prefix, len(block.values)
         later = {s for s, last in self.last_block.items() if last > self.block_number}
         kept_results = list(self.others)
         sums: list[str] = []
-        for start in range(0, max(n_values, 1), VALUES_AT_A_TIME):
-            part = range(start, min(start + VALUES_AT_A_TIME, n_values))
+        for part in self._portions(block):
+            start = part.start
             wanted = set().union(*(self._ancestors(self.written, block.values[i]) for i in part)) if part else set()
             rest = range(part.stop if part else 0, n_values)
             pending = later.union(*(self._ancestors(self.written, block.values[i]) for i in rest))
             self._make(wanted, pending)
             texts = {i: self.written.text_of[block.values[i]] for i in part}
             columns, names = self._sums(label, block, texts, is_first=start == 0)
-            keep = [s for s in self.made if s in pending]
+            keep = self._carried(set(), pending)
             self._next(columns, keep, kept_results)
             self.made, self.others, sums = keep, [*kept_results, *names], names
         result = f"{self._combined(block, sums)} AS {p}b{label}"
         self._next([result], self.made, kept_results)
         self.others = [*kept_results, f"{p}b{label}"]
         self.block_number += 1
+
+    def _portions(self, block: Block) -> list[range]:
+        """Values that are computed together: as many as there are columns for."""
+        portions, start, wanted = [], 0, set[int]()
+        for i, value in enumerate(block.values):
+            more = wanted | self._ancestors(self.written, value)
+            if len(more) > COLUMNS_AT_A_TIME and i > start:
+                portions.append(range(start, i))
+                start, more = i, self._ancestors(self.written, value)
+            wanted = more
+        return [*portions, range(start, len(block.values))]
 
     def _sums(self, label: str, block: Block, texts: dict[int, str], *, is_first: bool) -> tuple[list[str], list[str]]:
         """Columns that add the values in `texts` to the members' sums, and their names."""

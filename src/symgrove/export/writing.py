@@ -32,7 +32,14 @@ class Written(NamedTuple):
 
 
 def write_steps(
-    plan: Plan, write: Write, name: Callable[[int], str], repeats: Collection[str] = (), longest: int = LONGEST
+    plan: Plan,
+    write: Write,
+    name: Callable[[int], str],
+    repeats: Collection[str] = (),
+    longest: int = LONGEST,
+    longest_repeated: int = 0,
+    *,
+    names_values: bool = False,
 ) -> Written:
     """Expressions of all steps.
 
@@ -43,9 +50,11 @@ def write_steps(
         Operands are names, numbers, or expressions that need no brackets.
     name : callable (step index) -> str
     repeats : collection of str
-        Steps whose text repeats an operand; their operands are names or numbers.
-    longest : int
-        Characters up to which an expression is written inside another.
+        Steps whose text repeats an operand.
+    longest, longest_repeated : int
+        Characters up to which an expression is written inside another, and inside one that repeats it.
+    names_values : bool
+        Whether values of blocks have names too, for languages that repeat them in each member.
     """
     uses = plan.count_uses()
     is_repeated = [False] * len(plan.steps)
@@ -53,6 +62,7 @@ def write_steps(
         if step.name in repeats:
             for arg in step.args:
                 is_repeated[arg] = True
+    values = {value for block in plan.blocks for value in block.values} if names_values else set()
     assignments: list[Assignment] = []
     text_of: dict[int, str] = {}
     needs_of: dict[int, frozenset[int]] = {}
@@ -60,7 +70,9 @@ def write_steps(
         text = write(step, [text_of[arg] for arg in step.args])
         needs: frozenset[int] = frozenset().union(*(needs_of[arg] for arg in step.args))
         is_leaf = step.name in ("input", "constant")
-        if not is_leaf and (uses[i] > 1 or is_repeated[i] or len(text) > longest):
+        if not is_leaf and (
+            uses[i] > 1 or len(text) > (longest_repeated if is_repeated[i] else longest) or i in values
+        ):
             assignments.append(Assignment(i, text, needs))
             text, needs = name(i), frozenset([i])
         text_of[i], needs_of[i] = text, needs
