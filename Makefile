@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest check format bench paper verify-results clean
+.PHONY: help demo system-programs test test-slow test-lowest check format bench paper verify-results clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -19,8 +20,18 @@ $(VENV)/.ready-bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
 	touch $@
 
-demo: $(VENV)/.ready  ## train on two data sets that come with scikit-learn and show what was found (about a minute)
+demo: $(VENV)/.ready  ## train on data that comes with scikit-learn, then fit, show, export and predict from the shell (about a minute)
 	$(BIN)/python tools/demo.py
+	@echo; echo "The same from the shell:"
+	$(BIN)/symgrove fit build/friedman.csv --target y --generations 50 --max-terms 20 --max-size 9 -o build/friedman.json
+	$(BIN)/symgrove show build/friedman.json --members 1
+	$(BIN)/symgrove export build/friedman.json --to c -o build/friedman.c
+	$(BIN)/symgrove predict build/friedman.json build/friedman.csv -o build/predicted.csv
+	head -n 3 build/predicted.csv
+
+system-programs:  ## install what some tests run exports with (a C compiler, Node, Gnumeric) from Debian's packages
+	$(SUDO) apt-get update --quiet
+	$(SUDO) apt-get install --yes --quiet --no-install-recommends gcc libc6-dev nodejs gnumeric
 
 test: check  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal

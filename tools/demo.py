@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import joblib
+import numpy as np
 from sklearn.datasets import load_breast_cancer, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -40,7 +40,8 @@ def show(model, n_shown=3):  # type: ignore[no-untyped-def]
     members = sorted(model.ensemble_, key=lambda member: len(member.formula))
     print(f"  {len(members)} distinct members; the {n_shown} shortest:")
     for member in members[:n_shown]:
-        formula = member.formula if len(member.formula) <= 300 else member.formula[:297] + "..."
+        formula = member.rounded()
+        formula = formula if len(formula) <= 300 else formula[:297] + "..."
         print(f"    {member.weight:4.0%}  {formula}")
 
 
@@ -73,8 +74,11 @@ def main() -> None:
     )
     show(classifier)
     FOLDER.mkdir(exist_ok=True)
-    joblib.dump({"friedman": regressor, "cancer": classifier}, FOLDER / "demo.joblib")
-    print(f"\nBoth models are in {FOLDER / 'demo.joblib'}.")
+    regressor.save(FOLDER / "demo-friedman.json")
+    classifier.save(FOLDER / "demo-cancer.json")
+    print(f"\nThe models are in {FOLDER / 'demo-friedman.json'} and {FOLDER / 'demo-cancer.json'}.")
+    header = ",".join([*(f"x{i}" for i in range(X.shape[1])), "y"])
+    np.savetxt(FOLDER / "friedman.csv", np.column_stack([X, y]), delimiter=",", header=header, comments="", fmt="%.6g")
 
 
 main()

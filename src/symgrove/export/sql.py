@@ -132,7 +132,7 @@ class _Query:
         if len(self.tables) > MOST_TABLES[self.dialect]:
             raise ValueError(
                 f"this model is too large for one query of {self.dialect}: {len(self.tables)} steps of tables, at most "
-                f"{MOST_TABLES[self.dialect]}. Fit with fewer members or terms, or export to another language or dialect."
+                f"{MOST_TABLES[self.dialect]}. Fit with fewer members or terms, or export to another language."
             )
         return self._finish(version)
 
