@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-lowest check format bench paper verify-results clean
+.PHONY: help demo system-programs test test-slow test-lowest check format bench paper verify-results small-and-noisy clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ paper: $(VENV)/.ready-paper  ## rerun all studies into docs/results and docs/res
 
 verify-results: $(VENV)/.ready  ## run three of the committed results again and compare (needs the data or a network)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verify_results.py
+
+small-and-noisy: $(VENV)/.ready  ## Grove on few rows and on noise, beside ridge regression and a forest (half an hour; needs the data)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/small_and_noisy.py 20 2
 
 clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
