@@ -76,6 +76,7 @@ _PACKAGES = (
     "methods",
     "models",
     "selection",
+    "variation",
 )
 
 __all__ = [

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_fit_show_export_predict_from_the_shell(folder):
     assert lines[0] == "prediction"
     model = sg.load(folder / "m.json")
     table = read_table(str(folder / "numbers.csv"))
-    X = np.array([table.columns[f"col {i}"] for i in range(5)]).T
+    X = np.array([table.column(f"col {i}") for i in range(5)]).T
     assert [float(v) for v in lines[1:]] == model.predict(fit_command.NamedColumns(X, list(model.feature_names_in_)))[
         :3
     ].tolist()
@@ -93,7 +94,7 @@ def test_fit_show_export_predict_from_the_shell(folder):
 
 def test_the_same_seed_gives_the_same_file_in_any_format(folder, tmp_path):
     table = read_table(str(folder / "numbers.csv"))
-    pq.write_table(pa.table(table.columns), folder / "numbers.parquet")
+    pq.write_table(pa.table({n: table.column(n) for n in table.given}), folder / "numbers.parquet")
     for name in ("numbers.tsv", "numbers.parquet"):
         done = run("fit", folder / name, "-t", "y", "-o", tmp_path / "m.json", "-q", *SMALL)
         assert done.exit_code == 0, done.output
@@ -166,7 +167,7 @@ def test_missing_values_and_texts(folder, tmp_path):
     done = run("predict", model, mixed, "--only")
     assert len(column(done.stdout, "prediction")) == 120
     # A value that the fit did not see, and the mean where one is missing.
-    known = [v for v in read_table(str(mixed)).columns["a"] if v is not None]
+    known = [v for v in read_table(str(mixed)).column("a") if v is not None]
     given = f"colour,b,a\npink,0.5,\npink,0.5,{float(np.mean(known))!r}\nred,0.5,0.1\n"
     done = run("predict", model, "-", "--only", stdin=given)
     assert done.exit_code == 0, done.output
@@ -185,7 +186,7 @@ def test_exports_by_name(folder, tmp_path):
     base = sqlite3.connect(":memory:")
     base.execute('CREATE TABLE t ("col 0", "col 1", "col 2", "col 3", "col 4", y)')
     table = read_table(str(folder / "numbers.csv"))
-    base.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", list(zip(*table.columns.values(), strict=True)))
+    base.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", list(zip(*map(table.column, table.given), strict=True)))
     np.testing.assert_allclose([row[-1] for row in base.execute(query)], wanted, rtol=1e-9)
     for name in ("python", "js", "c", "latex", "text", "sympy"):
         done = run("export", folder / "model.json", "--to", name)
@@ -212,7 +213,7 @@ BAD = {
     "a bad flag": ("numbers.csv", "y", ["--missing", "zero"], "--missing must be one of error, drop, mean, median"),
     "no folder": ("numbers.csv", "y", ["-o", "no/folder/m.json"], "there is no folder"),
     "a folder": ("numbers.csv", "y", ["-o", "."], "is a folder"),
-    "the wrong separator": ("numbers.tsv", "y", ["--input-format", "csv"], "not there"),
+    "the wrong separator": ("numbers.tsv", "y", ["--input-format", "csv"], "the separator? Give it with --separator"),
     "no parquet": ("numbers.csv", "y", ["--input-format", "parquet"], "cannot be read as Parquet"),
     "an unknown format": ("numbers.csv", "y", ["--input-format", "xls"], "accepted: csv, tsv, parquet"),
 }
@@ -360,3 +361,49 @@ def test_completion_knows_methods_and_languages():
             [PROGRAM], env={**environment, "COMP_WORDS": words}, capture_output=True, text=True, check=False
         )
         assert wanted in found.stdout
+
+
+def test_columns_that_are_passed_on_stay_as_they_are(folder, tmp_path):
+    header = "id,zip,col 0,col 1,col 2,col 3,col 4,note"
+    row = "9007199254740993,00123,0.5,0.50,5e-1,.5,0.5,NA"
+    done = run("predict", folder / "model.json", "-", stdin=f"{header}\n{row}\n")
+    assert done.stdout.splitlines()[1].startswith(row + ",")
+    days = pa.array([date(2026, 1, 1)])
+    table = {"day": days, **{f"col {i}": [0.5] for i in range(5)}}
+    pq.write_table(pa.table(table), tmp_path / "d.parquet")
+    done = run("predict", folder / "model.json", tmp_path / "d.parquet", "-o", tmp_path / "o.parquet")
+    assert done.exit_code == 0, done.output
+    assert pq.read_table(tmp_path / "o.parquet").column("day").to_pylist() == days.to_pylist()
+
+
+def test_a_row_is_predicted_alike_whatever_the_others_hold(tmp_path):
+    names = ["1234567", "01", "none-x"]
+    rows = {"sku": [names[i % 3] for i in range(60)], "a": range(60), "y": [i % 3 + 0.1 * i for i in range(60)]}
+    write_csv(tmp_path / "d.csv", rows)
+    fit = ["fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.json", "--text", "one-hot", "-q", *SMALL]
+    assert run(*fit).exit_code == 0
+    assert json.loads((tmp_path / "m.json").read_text())["features"] == ["sku=01", "sku=1234567", "sku=none-x", "a"]
+    for name in names[:2]:
+        alone = run("predict", tmp_path / "m.json", "-", "--only", stdin=f"sku,a\n{name},5\n")
+        beside = run("predict", tmp_path / "m.json", "-", "--only", stdin=f"sku,a\n{name},5\nnone-x,7\n")
+        assert alone.stdout.splitlines()[1] == beside.stdout.splitlines()[1]
+        assert alone.stderr == ""
+
+
+def test_output_into_pipes_links_and_private_files(folder, tmp_path):
+    done = shell(f"mkfifo p; cat p > got & symgrove export {folder / 'model.json'} --to c -o p && wait", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"double predict" in (tmp_path / "got").read_bytes()
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "real.json").chmod(0o600)
+    (tmp_path / "link.json").symlink_to("real.json")
+    model = sg.load(folder / "model.json")
+    model.save(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "real.json").stat().st_mode & 0o777 == 0o600
+    sg.load(tmp_path / "real.json")
+
+
+def test_json_goes_to_standard_output_only(folder, tmp_path):
+    done = run("predict", folder / "model.json", folder / "numbers.csv", "--json", "-o", tmp_path / "p.json")
+    assert (done.exit_code, "leave out --output" in done.stderr) == (2, True)

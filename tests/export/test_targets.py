@@ -5,6 +5,7 @@ import json
 import sqlite3
 import subprocess
 
+import duckdb
 import numpy as np
 import onnxruntime
 import pandas as pd
@@ -280,3 +281,39 @@ def test_factors_near_one_are_not_lost(tmp_path):
     X = np.array([[3.0], [-7.0]])
     found = RUNNERS["onnx"](make_plan("test", [ensemble], ["x"], None), X, tmp_path)
     np.testing.assert_allclose(found, ensemble.predict(X), rtol=1e-12)
+
+
+def test_sql_refuses_a_table_without_a_feature(segp):
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE data (x0 REAL, x1 REAL, x2 REAL, x3 REAL, y4 REAL)")
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        base.execute(segp.export("sql", keep="y4"))
+
+
+def test_sql_predicts_nothing_for_a_row_without_a_feature(grove):
+    for dialect, base in (("sqlite", sqlite3.connect(":memory:")), ("duckdb", duckdb.connect())):
+        base.execute("CREATE TABLE data (x0 DOUBLE, x1 DOUBLE, x2 DOUBLE, x3 DOUBLE, x4 DOUBLE)")
+        base.execute("INSERT INTO data VALUES (NULL, NULL, NULL, NULL, NULL), (0.5, 0.5, 0.5, 0.5, 0.5)")
+        found = [row[-1] for row in base.execute(grove.export("sql", dialect=dialect)).fetchall()]
+        assert found[0] is None
+        assert found[1] == pytest.approx(grove.predict(np.full((1, 5), 0.5))[0])
+
+
+def test_rows_for_a_workbook_are_checked(grove, friedman, tmp_path):
+    with pytest.raises(ValueError, match="2 features"):
+        grove.export("excel", tmp_path / "m.xlsx", X=friedman[0][:, :2])
+    grove.export("excel", tmp_path / "m.xlsx", X=friedman[0][:3].tolist())
+    assert [p.name for p in tmp_path.iterdir()] == ["m.xlsx"]
+
+
+def test_labels_that_a_language_cannot_hold():
+    X, y = load_iris(return_X_y=True)
+    model = sg.TwoSEGPClassifier(**SMALL).fit(X[:100], np.array([2**60, 2**60 + 1])[y[:100]])
+    with pytest.raises(ValueError, match="above 2\\^53"):
+        model.export("javascript")
+
+
+def test_a_constant_model_compiles_without_warnings(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = sg.GroveRegressor(**SMALL, strength="fixed").fit(X, np.full(40, 3.5))
+    np.testing.assert_allclose(RUNNERS["c"](model._plan(), X, tmp_path), 3.5)

@@ -60,7 +60,7 @@ def fit(
         table = read_table(data, input_format, separator)
         prepared = p.prepare(table, target, _names(features), _names(ignore), missing, text)
         X, rows, _ = prepared.features_of(table)
-        rows, X = _with_target(table.columns[target], rows, X, target, missing)
+        rows, X = _with_target(table.column(target), rows, X, target, missing)
         y, found_task = p.target_of(table, target, rows, task)
         own = parse_parameters(context.args, estimator_class(method, found_task))
         control = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}

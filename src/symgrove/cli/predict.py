@@ -28,15 +28,19 @@ def predict(
 ) -> None:
     """Predict the rows of a table; what was done about missing values and texts for the fit is done again."""
     with clean_errors():
-        from symgrove.cli.tables import Table, read_table, write_table
+        from symgrove.cli.tables import format_of, read_table, write_table
 
+        if as_json and output != "-":
+            raise ValueError("--json goes to standard output; leave out --output.")
         estimator = read_model(model)
         table = read_table(data, input_format, separator)
         X, rows, notes = _features(estimator, table)
         for note in notes:
             tell(f"note: {note}")
         columns = _answers(estimator, X, probabilities=probabilities, spread=spread)
-        kept = {} if only else dict(table.columns)
+        # What is only passed on stays as it was written; Parquet wants numbers.
+        is_parquet = as_json or format_of(output, output_format) == "parquet"
+        kept = {} if only else {n: _typed(table, n) if is_parquet else v for n, v in table.given.items()}
         taken = {name.lower() for name in kept}
         for name, values in columns.items():
             free = name
@@ -46,7 +50,7 @@ def predict(
         if as_json:
             print_json(kept)
         else:
-            write_table(Table(kept), output, output_format)
+            write_table(kept, output, output_format)
 
 
 def _features(estimator: Any, table: Any) -> tuple[Any, list[int], list[str]]:
@@ -73,7 +77,8 @@ def _answers(estimator: Any, X: Any, *, probabilities: bool, spread: bool) -> di
     if spread and is_classifier:
         raise ValueError("--std is for numbers; this model predicts classes.")
     if len(X) == 0:
-        return {"prediction": []}
+        names = [f"probability of {label}" for label in estimator.classes_] if probabilities else []
+        return {name: [] for name in ("prediction", *(["std"] if spread else []), *names)}
     if spread:
         values, deviation = estimator.predict(X, return_std=True)
         return {"prediction": values.tolist(), "std": deviation.tolist()}
@@ -83,6 +88,12 @@ def _answers(estimator: Any, X: Any, *, probabilities: bool, spread: bool) -> di
         for k, label in enumerate(estimator.classes_):
             found[f"probability of {label}"] = shares[:, k].tolist()
     return found
+
+
+def _typed(table: Any, name: str) -> list[Any]:
+    """A column of texts as numbers, if they all are; other values as they are."""
+    given: list[Any] = table.given[name]
+    return table.column(name) if all(isinstance(v, str) for v in given) else given
 
 
 def _spread_out(values: list[Any], rows: list[int], n_rows: int) -> list[Any]:

@@ -81,7 +81,7 @@ class Preparation:
         rows = [i for i in range(table.n_rows) if all(column[i] is not None for column in columns)]
         n_missing = table.n_rows - len(rows)
         if n_missing and self.missing != "drop":
-            holes = [s.name for s in self.sources if any(v is None for v in table.columns[s.name])]
+            holes = [s.name for s in self.sources if any(v is None for v in table.column(s.name))]
             raise ValueError(
                 f"missing values in {', '.join(map(repr, holes))}. The model was fitted on complete rows; fill them "
                 "in, or fit with --missing drop, mean or median."
@@ -94,21 +94,21 @@ class Preparation:
 
 def check_column(table: Table, name: str, what: str) -> None:
     """See that a column is there, or name the nearest."""
-    if name not in table.columns:
-        known = list(table.columns)
+    if name not in table.given:
+        known = list(table.given)
         shown = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
         raise ValueError(f"{what} {name!r}, which is not there.{nearest(name, known)} Columns: {shown}.")
 
 
 def _columns(source: Source, table: Table, notes: list[str]) -> list[Column]:
     """The features of one source; None where a value is missing."""
-    column = table.columns[source.name]
     if source.categories is None:
+        column = table.column(source.name)
         if table.is_text(source.name):
             text = next(v for v in column if isinstance(v, str))
             raise ValueError(f"column {source.name!r} must be numbers as it was for the fit, but holds {text!r}.")
         return [[source.fill if v is None else v for v in column]]
-    texts = [None if v is None else _as_text(v) for v in column]
+    texts = table.texts(source.name)
     new = sorted({t for t in texts if t is not None} - set(source.categories))
     if new:
         shown = ", ".join(map(repr, new[:5]))
@@ -120,10 +120,6 @@ def _columns(source: Source, table: Table, notes: list[str]) -> list[Column]:
     return [[(0.0 if fills else None) if t is None else float(t == c) for t in texts] for c in source.categories]
 
 
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
-
-
 def prepare(
     table: Table, target: str, features: Sequence[str], ignore: Sequence[str], missing: str, texts: str
 ) -> Preparation:
@@ -131,20 +127,20 @@ def prepare(
     check_column(table, target, "the target is")
     for name in (*features, *ignore):
         check_column(table, name, "an option names the column")
-    chosen = list(features) or [name for name in table.columns if name != target and name not in ignore]
+    chosen = list(features) or [name for name in table.given if name != target and name not in ignore]
     if target in chosen:
         raise ValueError(f"the target {target!r} cannot be a feature too.")
     chosen = _without_texts(table, chosen, texts)
     if not chosen:
         raise ValueError("no features are left besides the target.")
-    holes = [name for name in chosen if any(v is None for v in table.columns[name])]
+    holes = [name for name in chosen if any(v is None for v in table.column(name))]
     if holes and missing == "error":
-        n_rows = sum(any(table.columns[name][i] is None for name in holes) for i in range(table.n_rows))
+        n_rows = sum(any(table.column(name)[i] is None for name in holes) for i in range(table.n_rows))
         raise ValueError(
             f"missing values in {', '.join(map(repr, holes))} ({n_rows} of {table.n_rows} rows). Choose: --missing "
             "drop (leave these rows out), --missing mean or --missing median (fill in), or --ignore COLUMN."
         )
-    empty = [name for name in chosen if all(v is None for v in table.columns[name])]
+    empty = [name for name in chosen if all(v is None for v in table.column(name))]
     if empty:
         raise ValueError(f"columns without any value: {', '.join(map(repr, empty))}. Leave them out with --ignore.")
     return Preparation(target, missing, tuple(_source(table, name, missing) for name in chosen))
@@ -161,9 +157,9 @@ def _without_texts(table: Table, chosen: list[str], texts: str) -> list[str]:
 
 
 def _source(table: Table, name: str, missing: str) -> Source:
-    known = [v for v in table.columns[name] if v is not None]
+    known = [v for v in table.column(name) if v is not None]
     if table.is_text(name):
-        categories = tuple(sorted(set(map(_as_text, known))))
+        categories = tuple(sorted({t for t in table.texts(name) if t is not None}))
         if len(categories) > MOST_CATEGORIES:
             raise ValueError(
                 f"column {name!r} has {len(categories)} different texts, more than {MOST_CATEGORIES}: too many for "
@@ -178,15 +174,16 @@ def _source(table: Table, name: str, missing: str) -> Source:
 
 def target_of(table: Table, name: str, rows: Sequence[int], task: str) -> tuple[np.ndarray[Any, Any], str]:
     """The target of some rows, and the task: texts, or few different whole numbers, are classes."""
-    values = [table.columns[name][i] for i in rows]
+    values = [table.column(name)[i] for i in rows]
     if table.is_text(name):
         if task == "regression":
             raise ValueError(f"the target {name!r} holds texts, which is no regression; leave out --task.")
-        return np.array([_as_text(v) for v in values]), "classification"
-    is_few = all(float(v).is_integer() for v in values) and len(set(values)) <= MOST_CLASSES
+        return np.array([table.texts(name)[i] for i in rows]), "classification"
+    is_whole = all(float(v).is_integer() and abs(v) < 2**53 for v in values)
+    is_few = is_whole and len(set(values)) <= MOST_CLASSES
     found = ("classification" if is_few else "regression") if task == "auto" else task
     if found == "classification":
-        if not all(float(v).is_integer() for v in values):
-            raise ValueError(f"the target {name!r} holds numbers that are not whole, which are no classes.")
+        if not is_whole:
+            raise ValueError(f"the target {name!r} holds numbers that are not whole (or beyond 2^53): no classes.")
         return np.array([int(v) for v in values]), found
     return np.array(values, dtype=np.float64), found

@@ -7,8 +7,10 @@ import io
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from symgrove._files import written_whole
 
@@ -17,19 +19,41 @@ MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 Column = list[Any]  # numbers or texts; None where a value is missing
 
 
-class Table(NamedTuple):
-    """Columns by name; each is all numbers, or all texts, apart from None."""
+@dataclass(frozen=True)
+class Table:
+    """Columns by name, as they were given: texts of a CSV file, values of a Parquet file."""
 
-    columns: dict[str, Column]
+    given: dict[str, list[Any]]
+    label: str
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(next(iter(self.columns.values()))) if self.columns else 0
+        return len(next(iter(self.given.values()))) if self.given else 0
+
+    @cached_property
+    def _typed(self) -> dict[str, Column]:
+        return {}
+
+    def column(self, name: str) -> Column:
+        """All numbers, or all texts, apart from None."""
+        if name not in self._typed:
+            self._typed[name] = _plain(self.given[name], name, self.label)
+        return self._typed[name]
+
+    def texts(self, name: str) -> Column:
+        """The values as they were written, whatever the other rows hold."""
+        return [None if _is_missing(v) else _shown(v).strip() for v in self.given[name]]
 
     def is_text(self, name: str) -> bool:
         """Whether a column holds texts."""
-        return any(isinstance(v, str) for v in self.columns[name])
+        return any(isinstance(v, str) for v in self.column(name))
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def format_of(path: str, wanted: str | None) -> str:
@@ -81,6 +105,13 @@ def _from_text(content: bytes, label: str, separator: str) -> Table:
     if not rows:
         raise ValueError(f"{label} has no rows.")
     header, body = [name.strip() for name in rows[0]], rows[1:]
+    other = next((c for c in ";\t|" if c in header[0]), None) if len(header) == 1 else None
+    if other is not None:
+        raise ValueError(
+            f"{label} has one column, {header[0]!r:.60}. Is {other!r} the separator? Give it with --separator."
+        )
+    if all(_number(name) is not None for name in header):
+        raise ValueError(f"the first row of {label} is all numbers; the first row must be the names of the columns.")
     _check_header(header, label)
     for number, row in enumerate(body, start=2):
         if len(row) != len(header):
@@ -88,15 +119,13 @@ def _from_text(content: bytes, label: str, separator: str) -> Table:
                 f"row {number} of {label} has {len(row)} fields, the header {len(header)}. Is {separator!r} the "
                 "separator? Another one is given with --separator."
             )
-    return Table({name: _typed([row[i] for row in body]) for i, name in enumerate(header)})
+    return Table({name: [row[i] for row in body] for i, name in enumerate(header)}, label)
 
 
 def _check_header(header: Sequence[str], label: str) -> None:
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
         raise ValueError(f"{label} has columns of the same name: {', '.join(map(repr, repeated))}.")
-    if all(_number(name) is not None for name in header):
-        raise ValueError(f"the first row of {label} is all numbers; the first row must be the names of the columns.")
     if "" in header:
         raise ValueError(f"column {list(header).index('') + 1} of {label} has no name.")
 
@@ -109,15 +138,6 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) and "_" not in text else None
 
 
-def _typed(texts: list[str]) -> Column:
-    """Numbers if all that is there are numbers, else texts; None for what is missing."""
-    known = [None if text.strip().lower() in MISSING else text.strip() for text in texts]
-    numbers = [None if text is None else _number(text) for text in known]
-    if any(n is None and text is not None for n, text in zip(numbers, known, strict=True)):
-        return list(known)
-    return list(numbers)
-
-
 def _from_parquet(content: bytes, label: str) -> Table:
     parquet, arrow = _arrow()
     try:
@@ -125,19 +145,29 @@ def _from_parquet(content: bytes, label: str) -> Table:
     except (arrow.ArrowInvalid, OSError) as error:
         raise ValueError(f"{label} cannot be read as Parquet: {error}.") from error
     _check_header(table.column_names, label)
-    return Table({name: _plain(table.column(name).to_pylist(), name, label) for name in table.column_names})
+    return Table({name: table.column(name).to_pylist() for name in table.column_names}, label)
 
 
 def _plain(values: list[Any], name: str, label: str) -> Column:
-    """Numbers or texts; booleans as texts."""
-    found = [None if v is None or (isinstance(v, float) and math.isnan(v)) else v for v in values]
+    """Numbers if all that is there are numbers, else texts; None for what is missing."""
+    found = [None if _is_missing(v) else v for v in values]
     known = [v for v in found if v is not None]
+    odd = next((v for v in known if not isinstance(v, (str, bool, int, float))), None)
+    if odd is not None:
+        kind = type(odd).__name__
+        raise ValueError(
+            f"column {name!r} of {label} holds values of type {kind}; only numbers and texts can be used. Leave it out "
+            "with --ignore."
+        )
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in known):
         return [None if v is None else float(v) for v in found]
-    if all(isinstance(v, (str, bool)) for v in known):
-        return [None if v is None else str(v) for v in found]
-    kind = next(type(v).__name__ for v in known if not isinstance(v, (str, bool, int, float)))
-    raise ValueError(f"column {name!r} of {label} holds values of type {kind}; only numbers and texts can be used.")
+    texts = [None if v is None else str(v).strip() for v in found]
+    numbers = [None if t is None else _number(t) for t in texts]
+    if any(isinstance(v, bool) for v in known) or any(
+        n is None and t is not None for n, t in zip(numbers, texts, strict=True)
+    ):
+        return list(texts)
+    return list(numbers)
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -149,10 +179,10 @@ def _arrow() -> tuple[Any, Any]:
     return pyarrow.parquet, pyarrow
 
 
-def write_table(table: Table, path: str, wanted: str | None = None) -> None:
-    """Write a table; `-` is standard output."""
+def write_table(columns: dict[str, Column], path: str, wanted: str | None = None) -> None:
+    """Write columns; `-` is standard output."""
     kind = format_of(path, wanted)
-    content = _to_parquet(table) if kind == "parquet" else _to_text(table, "\t" if kind == "tsv" else ",").encode()
+    content = _to_parquet(columns) if kind == "parquet" else _to_text(columns, "\t" if kind == "tsv" else ",").encode()
     if path == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
@@ -161,11 +191,11 @@ def write_table(table: Table, path: str, wanted: str | None = None) -> None:
         temporary.write_bytes(content)
 
 
-def _to_text(table: Table, separator: str) -> str:
+def _to_text(columns: dict[str, Column], separator: str) -> str:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
-    writer.writerow(table.columns)
-    for row in zip(*table.columns.values(), strict=True):
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
         writer.writerow(["" if v is None else _shown(v) for v in row])
     return stream.getvalue()
 
@@ -177,8 +207,8 @@ def _shown(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _to_parquet(table: Table) -> bytes:
+def _to_parquet(columns: dict[str, Column]) -> bytes:
     parquet, arrow = _arrow()
     sink = io.BytesIO()
-    parquet.write_table(arrow.table({name: arrow.array(column) for name, column in table.columns.items()}), sink)
+    parquet.write_table(arrow.table({name: arrow.array(column) for name, column in columns.items()}), sink)
     return sink.getvalue()

@@ -144,7 +144,7 @@ def to_c(plan: Plan, version: str) -> str:
         for level, block in enumerate(target.blocks):
             label = f"{k}_{level}"
             tables.append(_tables(label, block))
-            body.append(f"double v{label}[{max(len(block.values), 1)}];")
+            body.append(f"double v{label}[{max(len(block.values), 1)}] = {{0}};")
             values = [f"v[{i}] = {written.text_of[value]};" for i, value in enumerate(block.values)]
             arguments = "const double *x, const double *t, double *v"
             made, calls = _parts(f"sg_values{label}_", arguments, f"x, t, v{label}", values)

@@ -36,6 +36,8 @@ _MEANINGS = {
     "logistic": "logistic(a) is 1 / (1 + exp(-a))",
     "vote": "vote(a, b) is 1 for a > b, else 0",
     "interquartile_mean": "interquartile_mean is the mean without the lowest and the highest quarter (rounded down)",
+    "weighted_mean_of_finite": "weighted_mean_of_finite is the sum over those that are finite, divided by the sum of "
+    "their factors; of nothing, it is its last argument",
     "mean_of_finite": "mean_of_finite leaves out what is not a finite number; of nothing, it is its last argument",
     "median_of_finite": "median_of_finite leaves out what is not a finite number; of nothing, it is its last argument",
 }
@@ -131,8 +133,7 @@ def _member(own: _Style, block: Block, j: int, text_of: dict[int, str]) -> str:
 def _combined(own: _Style, block: Block, members: list[str]) -> str:
     if block.combine == "pooled" and len(set(block.counts)) > 1:
         members = [f"{own.number(n)}{own.times}{m}" for n, m in zip(block.counts, members, strict=True)]
-        inside = " + ".join(members)
-        return f"({inside}) / {own.number(sum(block.counts))}" if len(members) > 1 else members[0]
+        return own.call("weighted_mean_of_finite", [*members, own.number(block.fallback or 0.0)])
     if len(members) == 1:
         return members[0]
     fallback = [] if block.fallback is None else [own.number(block.fallback)]

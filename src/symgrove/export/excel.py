@@ -62,7 +62,7 @@ def to_excel(
     sheet, work, about = (book.create_sheet(title) for title in ("predict", "work", "about"))
     layout = _Layout(plan)
     answers = layout.answers()
-    sheet.append([*(_text(name) for name in plan.features), *(name for name, _ in answers)])
+    sheet.append([*(_text(name) for name in plan.features), *(_text(name) for name, _ in answers)])
     work.append([_text(name) for name, _ in layout.columns])
     given: Any = X.tolist() if X is not None else [[None] * len(plan.features)] * n_rows
     for r, row in enumerate(given, start=2):

@@ -90,6 +90,8 @@ _CLASSES = """  const predictProba = (row) => {
 
 def to_javascript(plan: Plan, version: str) -> str:
     """Source that defines `symgroveModel`."""
+    if any(isinstance(c, int) and abs(c) > 2**53 for c in plan.classes or ()):
+        raise ValueError("JavaScript's numbers do not tell whole numbers above 2^53 apart; use texts as classes.")
     written = write_steps(plan, _write, lambda i: f"t{i}")
     body = [f"const t{a.step} = {a.expression};" for a in written.assignments]
     tables, found = [], []

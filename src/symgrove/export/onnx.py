@@ -283,6 +283,8 @@ def _classes(classes: list[Any]) -> tuple[list[Any], str]:
     if all(isinstance(c, bool) for c in classes):
         return classes, "bool"
     if all(isinstance(c, int) for c in classes):
+        if max(map(abs, classes)) >= 2**63:
+            raise ValueError("ONNX has no class labels above 2^63; use texts as classes.")
         return classes, "int64"
     return (
         (classes, "float64")

@@ -78,6 +78,7 @@ def to_sql(plan: Plan, version: str, table: str = "data", dialect: str = "sqlite
     if dialect not in DIALECTS:
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}.")
     _check_names(plan)
+    keep = [keep] if isinstance(keep, str) else list(keep)
     return _Query(plan, table, dialect, _prefix([*plan.features, *keep]), tuple(keep)).write(version)
 
 
@@ -115,9 +116,10 @@ class _Query:
     def write(self, version: str) -> str:
         p = self.prefix
         n = len(self.plan.features)
-        given = ", ".join(f"CAST({quote(f)} AS DOUBLE) AS {p}x{i}" for i, f in enumerate(self.plan.features))
-        kept = "".join(f"{quote(name)} AS {p}k{i}, " for i, name in enumerate(self.keep))
-        self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {quote(self.table)}")
+        # Names with their table: SQLite takes an unknown name alone for a text.
+        given = ", ".join(f"CAST({p}in.{quote(f)} AS DOUBLE) AS {p}x{i}" for i, f in enumerate(self.plan.features))
+        kept = "".join(f"{p}in.{quote(name)} AS {p}k{i}, " for i, name in enumerate(self.keep))
+        self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {quote(self.table)} AS {p}in")
         self.inputs = [f"{p}row", *(f"{p}k{i}" for i in range(len(self.keep))), *(f"{p}x{i}" for i in range(n))]
         name = f"{p}t{{}}".format
         self.written = write_steps(self.plan, self._write, name, _REPEATS, 1500, 100, names_values=True)
@@ -315,10 +317,11 @@ class _Query:
         notes = (
             f"-- Made by symgrove {version} from a {self.plan.origin}, for {self.dialect}.\n"
             "-- Gives the columns to keep, the features and the prediction, row by row of the table.\n"
-            "-- A row with a missing feature has no meaningful prediction.\n"
+            "-- A row without one of the features has no prediction.\n"
         )
+        features = {feature.lower() for feature in self.plan.features}
         given = ", ".join(
-            [f"{p}k{i} AS {quote(name)}" for i, name in enumerate(self.keep) if name not in self.plan.features]
+            [f"{p}k{i} AS {quote(name)}" for i, name in enumerate(self.keep) if name.lower() not in features]
             + [f"{p}x{i} AS {quote(f)}" for i, f in enumerate(self.plan.features)]
         )
         return f"{notes}WITH {chain}\nSELECT {given}, {', '.join(columns)} FROM {last} ORDER BY {p}row;\n"
@@ -326,7 +329,7 @@ class _Query:
     def _answers(self, classes: Sequence[object] | None) -> list[str]:
         p = self.prefix
         if classes is None:
-            return [f"{p}y0 AS {quote(self._free('prediction'))}"]
+            return [f"{self._if_complete(f'{p}y0')} AS {quote(self._free('prediction'))}"]
         if len(classes) == 2:
             shares = [f"(1e0 - {p}y0)", f"{p}y0"]
         else:
@@ -341,7 +344,14 @@ class _Query:
             cases.append(f"WHEN {' AND '.join(tests)} THEN {_literal(classes[k])}")
         label = f"CASE {' '.join(cases)} ELSE {_literal(classes[-1])} END"
         names = [self._free("prediction"), *(self._free(f"probability of {c}") for c in classes)]
-        return [f"{text} AS {quote(name)}" for text, name in zip([label, *shares], names, strict=True)]
+        answers = zip([label, *shares], names, strict=True)
+        return [f"{self._if_complete(text)} AS {quote(name)}" for text, name in answers]
+
+    def _if_complete(self, text: str) -> str:
+        """NULL where a feature is."""
+        used = sorted({int(step.numbers[0]) for step in self.plan.steps if step.name == "input"})
+        tests = " OR ".join(f"{self.prefix}x{i} IS NULL" for i in used)
+        return f"CASE WHEN {tests} THEN NULL ELSE {text} END" if used else text
 
     def _free(self, name: str) -> str:
         """The name, longer if a feature has it."""

@@ -15,7 +15,8 @@ def to_sympy(plan: Plan, version: str) -> Any:
     """Expression of the prediction; of classes, a list of their probabilities.
 
     Features are real symbols with their names. Medians and interquartile means are functions without a definition, as
-    are `finite(a, b)` (a, or b where a is not a finite number) and `mean_of_finite(..., b)`.
+    are `finite(a, b)` (a, or b where a is not a finite number) and `mean_of_finite(..., b)`. The mean of programs is
+    that of all members, as it is where all are finite.
     """
     steps: list[Any] = []
     for step in plan.steps:

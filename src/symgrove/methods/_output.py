@@ -48,6 +48,8 @@ class ModelOutput(BaseEstimator):
         -------
         source code or equations as text, an ONNX model, a SymPy expression, or None for "excel"
         """
+        if options.get("X") is not None:
+            options["X"] = self._check_predict(options["X"])
         return export(self._plan(), to, path, options)
 
     def formula(self, style: str = "text") -> Any:

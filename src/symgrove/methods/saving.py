@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -32,6 +33,7 @@ from symgrove.models.teams import Stack
 FORMAT = "symgrove model"
 VERSION = 1
 LARGEST_FILE = 2**28  # bytes
+DEEPEST = 10  # lists in a parameter
 DIGITS = 6  # of the history, which is for plots
 # Parameters that are no part of a model, or that no file can hold.
 _NOT_SAVED = ("callbacks", "checkpoint", "warm_start")
@@ -106,7 +108,10 @@ def state_of(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
 
 def restore(estimator: Any, text: str) -> None:
     """Undo `state_of`."""
-    set_ensembles(estimator, Entries(json.loads(text)), PrimitiveSet(estimator.functions, estimator.epsilon))
+    document = json.loads(text)
+    given = estimator.functions if isinstance(estimator.functions, (list, tuple)) else [estimator.functions]
+    own = {f.name: f for f in given if isinstance(f, Primitive)}
+    set_ensembles(estimator, Entries(document), _primitives(Entries(document), own))
 
 
 # To a document
@@ -120,7 +125,8 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
     names = getattr(estimator, "feature_names_in_", None)
     classes = getattr(estimator, "classes_", None)
     parameters = {name: _plain_parameter(value) for name, value in estimator.get_params(deep=False).items()}
-    kept = {name: value[0] for name, value in parameters.items() if value is not None and name not in _NOT_SAVED}
+    known = {field.name for field in fields(getattr(methods, _class_of(estimator)))} - set(_NOT_SAVED)
+    kept = {name: value[0] for name, value in parameters.items() if value is not None and name in known}
     stacks = isinstance(estimator._ensembles[0], Stack)
     fitted: Document = {
         "n_generations_": int(estimator.n_generations_),
@@ -135,7 +141,7 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
         "format": FORMAT,
         "version": VERSION,
         "symgrove": __version__,
-        "estimator": type(estimator).__name__,
+        "estimator": _class_of(estimator),
         "parameters": kept,
         "n_features": int(estimator.n_features_in_),
         "features": None if names is None else [str(name) for name in names],
@@ -149,11 +155,33 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
 def ensembles_to_document(estimator: EvolvedEnsemble) -> Document:
     """What a fitted estimator predicts with, and what people read of it."""
     is_stack = isinstance(estimator._ensembles[0], Stack)
+    primitives = _primitives_of(estimator)
     return {
+        "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
+        "epsilon": primitives.epsilon,
         "ensembles": [stack_to_document(e) if is_stack else ensemble_to_document(e) for e in estimator._ensembles],
         "members": None if is_stack else _errors_of_members(estimator),
         "smaller": [stack_to_document(p._stack) for p in getattr(estimator, "size_path_", [])],
     }
+
+
+def _primitives_of(estimator: EvolvedEnsemble) -> PrimitiveSet:
+    """Those of the fit, whatever the parameters are by now."""
+    first = estimator._ensembles[0]
+    if not isinstance(first, Stack):
+        primitives: PrimitiveSet = first.forest.primitives
+        return primitives
+    if first.levels:
+        return first.levels[0].forest.primitives
+    return PrimitiveSet(estimator.functions, estimator.epsilon)
+
+
+def _class_of(estimator: EvolvedEnsemble) -> str:
+    """The name of the estimator, or of the one it inherits from."""
+    name = next((c.__name__ for c in type(estimator).__mro__ if getattr(methods, c.__name__, None) is c), None)
+    if name is None:
+        raise ValueError(f"{type(estimator).__name__} is no estimator of symgrove; only those can be saved.")
+    return name
 
 
 def _plain_parameter(value: Any) -> tuple[Any] | None:
@@ -179,6 +207,10 @@ def _plain_parameter(value: Any) -> tuple[Any] | None:
 
 def _plain_classes(classes: Any) -> Document:
     values = [c.item() if isinstance(c, np.generic) else c for c in classes]
+    if not all(isinstance(v, (str, int, float)) for v in values):
+        raise ValueError(
+            f"classes of type {type(values[0]).__name__} cannot be saved; only texts, numbers and booleans."
+        )
     return {"dtype": np.asarray(classes).dtype.str if not isinstance(values[0], str) else "str", "values": values}
 
 
@@ -219,13 +251,13 @@ def _errors_of_members(estimator: EvolvedEnsemble) -> list[Document]:
 def from_document(document: Document, functions: Sequence[Primitive] = ()) -> Any:
     """The fitted estimator of a document, or a ValueError that says what is wrong with it."""
     entries = Entries(document)
-    estimator, primitives = _unfitted(entries, functions)
+    estimator = _unfitted(entries, functions)
+    primitives = _primitives(entries, {primitive.name: primitive for primitive in functions})
     n_features = entries.whole("n_features", 1)
     names = _feature_names(entries, n_features)
     classes = _classes(entries)
     is_classifier = hasattr(type(estimator), "predict_proba")
-    is_grove = "strength_" in entries.entries("fitted")
-    if is_grove != type(estimator).__name__.startswith("Grove"):
+    if ("strength_" in entries.entries("fitted")) != hasattr(estimator, "strength"):
         raise ValueError("'strength_' of the file does not go with its estimator.")
     if is_classifier != (classes is not None):
         raise ValueError(
@@ -248,7 +280,7 @@ def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet) ->
     classes = getattr(estimator, "classes_", None)
     n_targets = len(classes) if classes is not None and len(classes) > 2 else 1
     n_features = estimator.n_features_in_
-    is_stack = type(estimator).__name__.startswith("Grove")
+    is_stack = hasattr(estimator, "strength")
     own = entries.each("ensembles")
     if len(own) != (1 if is_stack else n_targets):
         raise ValueError(f"the file has {len(own)} ensembles, which does not go with its estimator and classes.")
@@ -262,8 +294,18 @@ def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet) ->
         estimator._ensembles = ensembles
 
 
-def _unfitted(entries: Entries, functions: Sequence[Primitive]) -> tuple[Any, PrimitiveSet]:
-    """The estimator with its parameters, and the primitives of its programs."""
+def _primitives(entries: Entries, own: Mapping[str, Primitive]) -> PrimitiveSet:
+    """What the programs of a document are made of."""
+    epsilon = entries.entries("epsilon")
+    numbers = {name: epsilon.number(name) for name in epsilon.document}
+    try:
+        return PrimitiveSet(_functions(tuple(entries.items("functions")), own), numbers)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _unfitted(entries: Entries, functions: Sequence[Primitive]) -> Any:
+    """The estimator with its parameters."""
     name = entries.text("estimator", methods.ESTIMATORS)
     cls = getattr(methods, name)
     given = entries.entries("parameters").document
@@ -280,25 +322,31 @@ def _unfitted(entries: Entries, functions: Sequence[Primitive]) -> tuple[Any, Pr
         estimator._check_parameters()
     except TypeError as error:
         raise ValueError(str(error)) from error
-    return estimator, PrimitiveSet(estimator.functions, estimator.epsilon)
+    return estimator
 
 
-def _parameter(value: Any) -> Any:
+def _parameter(value: Any, depth: int = 0) -> Any:
     """Lists were tuples, as defaults are."""
-    return tuple(_parameter(item) for item in value) if isinstance(value, list) else value
+    if depth > DEEPEST:
+        raise ValueError(f"a parameter of the file is nested more than {DEEPEST} deep.")
+    return tuple(_parameter(item, depth + 1) for item in value) if isinstance(value, list) else value
 
 
 def _functions(given: Any, own: Mapping[str, Primitive]) -> Any:
     if not isinstance(given, tuple):
         given = (given,)
-    wanted = [item["own"] for item in given if isinstance(item, dict) and isinstance(item.get("own"), str)]
+    if not all(
+        isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("own"), str)) for item in given
+    ):
+        raise ValueError(f"'functions' of the file must be names, got {given!r:.60}.")
+    wanted = [item["own"] for item in given if isinstance(item, dict)]
     missing = [name for name in wanted if name not in own]
     if missing:
         raise ValueError(
             f"this model uses functions of yours: {', '.join(missing)}. A file does not hold code; give them again: "
             f"load(path, functions=[symgrove.primitive({missing[0]})]), made of the same functions as for the fit."
         )
-    return tuple(own[item["own"]] if isinstance(item, dict) and item.get("own") in own else item for item in given)
+    return tuple(own[item["own"]] if isinstance(item, dict) else item for item in given)
 
 
 def _feature_names(entries: Entries, n_features: int) -> list[str] | None:
@@ -317,7 +365,8 @@ def _classes(entries: Entries) -> Any:
     values = own.items("values")
     kind = own.text("dtype")
     is_text = kind == "str" and all(isinstance(v, str) for v in values)
-    is_number = kind[1:2] in ("i", "u", "f", "b") and all(isinstance(v, (int, float)) for v in values)
+    is_plain = re.fullmatch(r"[<>|=]?(b1|[iu][1248]|f[248])", kind) is not None
+    is_number = is_plain and all(isinstance(v, (int, float)) for v in values)
     if len(values) < 2 or not (is_text or is_number):
         raise ValueError("'classes' of the file must be at least two texts, or two numbers, and their type.")
     try:

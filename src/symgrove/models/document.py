@@ -21,7 +21,9 @@ from symgrove.models.teams import Range, Stack, Teams
 
 Document = dict[str, Any]
 LARGEST_WHOLE = 2**31 - 1
-LARGEST_TABLE = 2 * 10**7  # coefficients
+LARGEST_TABLE = 2 * 10**6  # coefficients of one ensemble, if most are zero
+MOST_LEVELS = 20
+LARGEST_PROGRAM = 100_000  # nodes
 
 
 class Entries:
@@ -168,7 +170,11 @@ def forest_from_document(entries: Entries, n_features: int, primitives: Primitiv
     value[is_constant] = constants[left[is_constant]]
     table = np.array([0, 1, *(row.code for row in rows)], dtype=np.int64)
     columns = {"code": table[code], "left": left, "right": right, "value": value}
-    return Forest.from_arrays(columns, n_features, primitives)
+    forest = Forest.from_arrays(columns, n_features, primitives)
+    # Written out, a small graph may be a huge formula.
+    if n and forest.size(np.arange(n)).max() > LARGEST_PROGRAM:
+        raise ValueError(f"{entries.where} has programs of more than {LARGEST_PROGRAM} nodes.")
+    return forest
 
 
 # Ensembles of programs
@@ -196,8 +202,8 @@ def ensemble_from_document(entries: Entries, n_features: int, primitives: Primit
     forest = forest_from_document(entries.entries("forest"), n_features, primitives)
     programs = _programs(entries, forest)
     program_of = entries.wholes("program_of", 0, programs.size - 1)
-    if program_of.size == 0:
-        raise ValueError(f"{entries.where} has no members.")
+    if np.unique(program_of).size != programs.size or program_of.size == 0:
+        raise ValueError(f"{entries.where} has programs without members, or no members.")
     return Ensemble(
         forest,
         programs,
@@ -268,6 +274,8 @@ def _range_to_document(found: Range | None) -> Document | None:
 
 def stack_from_document(entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet) -> Stack:
     """The stack of a document."""
+    if len(entries.items("levels")) > MOST_LEVELS:
+        raise ValueError(f"{entries.where} has more than {MOST_LEVELS} levels.")
     levels = tuple(_teams_from_document(e, n_features, n_targets, primitives) for e in entries.each("levels"))
     weights = entries.numbers("weights", len(levels))
     return Stack(levels, weights, entries.numbers("base", n_targets))
@@ -308,7 +316,7 @@ def _coefficients(entries: Entries, n_teams: int, n_terms: int) -> NDArray[np.fl
     if not len(terms) == len(values) == n_teams:
         raise ValueError(f"'terms' and 'coefficients' of {entries.where} must have a list for each of {n_teams} teams.")
     # The table may be far larger than the file: refuse one that no fit makes.
-    if n_teams * n_terms > max(LARGEST_TABLE, 200 * sum(len(t) for t in terms if isinstance(t, list))):
+    if n_teams * n_terms > max(LARGEST_TABLE, 500 * sum(len(t) for t in terms if isinstance(t, list))):
         raise ValueError(f"{entries.where} has {n_terms} terms for {n_teams} teams, most of them in no team.")
     found = np.zeros((n_teams, n_terms))
     for j, pair in enumerate(zip(terms, values, strict=True)):

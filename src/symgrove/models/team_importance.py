@@ -21,14 +21,25 @@ def team_importances(stack: Stack, X: NDArray[np.float64], seed: int) -> NDArray
     n_features = X.shape[1]
     rows = rng.choice(len(X), size=min(len(X), N_ROWS), replace=False)
     order = rng.permutation(rows.size)
-    changed = np.repeat(X[rows][None], n_features + 1, axis=0)
-    for k in range(n_features):
-        changed[k, :, k] = changed[k, order, k]
-    predictions = stack.predict(changed.reshape(-1, n_features)).reshape(-1, n_features + 1, rows.size)
+    used = _used_features(stack)
+    changed = np.repeat(X[rows][None], len(used) + 1, axis=0)
+    for i, k in enumerate(used):
+        changed[i, :, k] = changed[i, order, k]
+    predictions = stack.predict(changed.reshape(-1, n_features)).reshape(-1, len(used) + 1, rows.size)
     strength = np.zeros(n_features)
     for own in predictions:
-        strength += [_lost(own[-1], after) for after in own[:-1]]
+        strength[used] += [_lost(own[-1], after) for after in own[:-1]]
     return strength / strength.sum() if strength.sum() > 0 else strength
+
+
+def _used_features(stack: Stack) -> list[int]:
+    """Features that occur in programs; of many columns these are few."""
+    found = set()
+    for teams in stack.levels:
+        for node in teams.forest.reachable(teams.programs):
+            if teams.forest.name(node) == "feature":
+                found.add(int(teams.forest.columns.left[node]))
+    return sorted(found)
 
 
 def _lost(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
