@@ -5,7 +5,8 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
-for requirement in [*project["dependencies"], *project["optional-dependencies"]["studies"]]:
+extras = project["optional-dependencies"]
+for requirement in dict.fromkeys([*project["dependencies"], *extras["studies"], *extras["export"], *extras["parquet"]]):
     match = re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement)
     if match is None:
         raise SystemExit(f"dependency {requirement!r} has no plain lower bound")
