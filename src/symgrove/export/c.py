@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symgrove.export.plan import Block, Plan, Step
-from symgrove.export.writing import used_primitives, write_steps
+from symgrove.export.plan import Block, Plan
+from symgrove.export.writing import number, used_primitives, write_calls, write_steps
 
 # Helpers make each operand be evaluated once.
 _HELPERS = {
@@ -134,7 +134,7 @@ def to_c(plan: Plan, version: str) -> str:
     def name(step: int) -> str:
         return f"t[{place.setdefault(step, len(place))}]"
 
-    written = write_steps(plan, _write, name)
+    written = write_steps(plan, write_calls(_CALLS), name)
     steps = [f"{name(a.step)} = {a.expression};" for a in written.assignments]
     parts, body = _parts("sg_steps", "const double *x, double *t", "x, t", steps)
     body = [f"double t[{max(len(place), 1)}];", "(void)t;", *body]
@@ -152,8 +152,8 @@ def to_c(plan: Plan, version: str) -> str:
             body += calls
             body += _combine(label, block)
             if target.base is not None:
-                terms.append(f" + {_number(target.weights[level])} * (b{label} - {_number(target.base)})")
-        body.append(f"y[{k}] = " + (f"b{k}_0;" if target.base is None else f"{_number(target.base)}{''.join(terms)};"))
+                terms.append(f" + {number(target.weights[level])} * (b{label} - {number(target.base)})")
+        body.append(f"y[{k}] = " + (f"b{k}_0;" if target.base is None else f"{number(target.base)}{''.join(terms)};"))
     used = used_primitives(plan)
     helpers = [_HELPERS[name] for name in sorted(used) if name in _HELPERS]
     if "within" in used or any(block.head in ("within", "share", "logistic") for block in plan.blocks):
@@ -186,20 +186,6 @@ def _common(plan: Plan) -> str:
     return "\n" + "\n\n".join(part.strip("\n") for part in wanted) + "\n"
 
 
-def _write(step: Step, operands: list[str]) -> str:
-    if step.name == "input":
-        return f"x[{int(step.numbers[0])}]"
-    if step.name == "constant":
-        return _number(step.numbers[0])
-    numbers = {f"n{i}": _number(value) for i, value in enumerate(step.numbers)}
-    return _CALLS[step.name].format(*operands, **numbers)
-
-
-def _number(value: float) -> str:
-    text = repr(float(value))
-    return f"({text})" if text[0] == "-" else text
-
-
 def _string(text: str) -> str:
     """A string literal of plain ASCII: other bytes as octal escapes, which end after three digits."""
     inside = "".join(
@@ -215,10 +201,10 @@ def _table(kind: str, name: str, values: list[str]) -> str:
 
 
 def _tables(label: str, block: Block) -> str:
-    intercepts = _table("double", f"c{label}", [_number(row.intercept) for row in block.rows])
-    weights = _table("double", f"w{label}", [_number(w) for row in block.rows for w in row.coefficients])
+    intercepts = _table("double", f"c{label}", [number(row.intercept) for row in block.rows])
+    weights = _table("double", f"w{label}", [number(w) for row in block.rows for w in row.coefficients])
     if block.combine == "pooled":
-        return "\n".join([intercepts, weights, _table("double", f"n{label}", [_number(n) for n in block.counts])])
+        return "\n".join([intercepts, weights, _table("double", f"n{label}", [number(n) for n in block.counts])])
     offsets = [0]
     for row in block.rows:
         offsets.append(offsets[-1] + len(row.indices))
@@ -250,14 +236,14 @@ def _combine(label: str, block: Block) -> list[str]:
             f"    k{label} += n{label}[j];",
             "}",
             f"double {b} = s{label} / k{label};",
-            f"if (!isfinite({b})) {b} = {_number(block.fallback or 0.0)};",
+            f"if (!isfinite({b})) {b} = {number(block.fallback or 0.0)};",
         ]
     lines = [f"double {m}[{n}];", f"sg_sums(v{label}, {n}, at{label}, i{label}, w{label}, c{label}, {m});"]
-    low, high, shift = _number(block.limits[0]), _number(block.limits[1]), _number(block.threshold - 0.5)
+    low, high, shift = number(block.limits[0]), number(block.limits[1]), number(block.threshold - 0.5)
     change = {
         "plain": "",
         "within": f"sg_within({m}[j], {low}, {high})",
-        "vote": f"isfinite({m}[j]) ? ({m}[j] > {_number(block.threshold)} ? 1.0 : 0.0) : {m}[j]",
+        "vote": f"isfinite({m}[j]) ? ({m}[j] > {number(block.threshold)} ? 1.0 : 0.0) : {m}[j]",
         "share": f"isfinite({m}[j]) ? sg_within({m}[j] - {shift}, 0.0, 1.0) : {m}[j]",
         "logistic": f"1.0 / (1.0 + exp(-sg_within({m}[j], {low}, {high})))",
     }[block.head]
@@ -276,8 +262,8 @@ def _combine(label: str, block: Block) -> list[str]:
     else:
         found = f"sg_mean({m}, {count})"
     if block.fallback is not None:
-        found = f"{count} == 0 ? {_number(block.fallback)} : {found}"
+        found = f"{count} == 0 ? {number(block.fallback)} : {found}"
     lines.append(f"double {b} = {found};")
     if block.fallback is not None and block.combine == "mean":
-        lines.append(f"if (!isfinite({b})) {b} = {_number(block.fallback)};")
+        lines.append(f"if (!isfinite({b})) {b} = {number(block.fallback)};")
     return lines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from symgrove.export.plan import Block, Plan, Step
-from symgrove.export.writing import number, used_primitives, write_steps
+from symgrove.export.plan import Block, Plan
+from symgrove.export.writing import number, used_primitives, write_calls, write_steps
 
 _HELPERS = {
     "div": "const div = (a, b, e) => (b < 0 ? -a : a) / (Math.abs(b) + e);",
@@ -92,7 +92,7 @@ def to_javascript(plan: Plan, version: str) -> str:
     """Source that defines `symgroveModel`."""
     if any(isinstance(c, int) and abs(c) > 2**53 for c in plan.classes or ()):
         raise ValueError("JavaScript's numbers do not tell whole numbers above 2^53 apart; use texts as classes.")
-    written = write_steps(plan, _write, lambda i: f"t{i}")
+    written = write_steps(plan, write_calls(_CALLS), lambda i: f"t{i}")
     body = [f"const t{a.step} = {a.expression};" for a in written.assignments]
     tables, found = [], []
     for k, target in enumerate(plan.targets):
@@ -123,15 +123,6 @@ def to_javascript(plan: Plan, version: str) -> str:
 def _literal(value: object) -> str:
     """JSON that is safe inside an HTML script too."""
     return json.dumps(value).replace("<", "\\u003c")
-
-
-def _write(step: Step, operands: list[str]) -> str:
-    if step.name == "input":
-        return f"x[{int(step.numbers[0])}]"
-    if step.name == "constant":
-        return number(step.numbers[0])
-    numbers = {f"n{i}": number(value) for i, value in enumerate(step.numbers)}
-    return _CALLS[step.name].format(*operands, **numbers)
 
 
 def _combine(label: str, block: Block) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symgrove.export.plan import Block, Plan, Step
-from symgrove.export.writing import number, used_primitives, write_steps
+from symgrove.export.plan import Block, Plan
+from symgrove.export.writing import number, used_primitives, write_calls, write_steps
 
 _HELPERS = {
     "div": "def _div(a, b, epsilon):\n    return np.where(b < 0, -1.0, 1.0) * a / (np.abs(b) + epsilon)",
@@ -125,7 +125,7 @@ def predict(X):
 
 def to_python(plan: Plan, version: str) -> str:
     """Source of a module with `predict`, and for classes `predict_proba`."""
-    written = write_steps(plan, _write, lambda i: f"t{i}", repeats=())
+    written = write_steps(plan, write_calls(_CALLS), lambda i: f"t{i}", repeats=())
     lines = [f"t{a.step} = {a.expression}" for a in written.assignments]
     constants: list[str] = []
     bodies = []
@@ -151,15 +151,6 @@ def to_python(plan: Plan, version: str) -> str:
         f"\n\ndef _part(x):\n    n = x.shape[1]\n    {body}\n    return np.stack([{found}])\n"
         + (_FOOT_REGRESSION if plan.classes is None else _FOOT_CLASSES)
     )
-
-
-def _write(step: Step, operands: list[str]) -> str:
-    if step.name == "input":
-        return f"x[{int(step.numbers[0])}]"
-    if step.name == "constant":
-        return number(step.numbers[0])
-    numbers = {f"n{i}": number(value) for i, value in enumerate(step.numbers)}
-    return _CALLS[step.name].format(*operands, **numbers)
 
 
 def _members(label: str, block: Block) -> str:

@@ -6,7 +6,7 @@ writes for a step is a function of the step and of its operands' texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from symgrove.export.plan import Plan, Step
@@ -88,3 +88,16 @@ def number(value: float) -> str:
 def used_primitives(plan: Plan) -> set[str]:
     """Names of the steps that occur."""
     return {step.name for step in plan.steps}
+
+
+def write_calls(calls: Mapping[str, str]) -> Write:
+    """Steps by templates with places for operands ({0}, {1}) and numbers ({n0}, {n1}); features are x[0], x[1], ..."""
+
+    def write(step: Step, operands: list[str]) -> str:
+        if step.name == "input":
+            return f"x[{int(step.numbers[0])}]"
+        if step.name == "constant":
+            return number(step.numbers[0])
+        return calls[step.name].format(*operands, **{f"n{i}": number(value) for i, value in enumerate(step.numbers)})
+
+    return write

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.latex import to_latex
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
 from symgrove.models.ensemble import Ensemble
+from symgrove.models.shown import Shown
 
 
 @dataclass(frozen=True)
-class Member:
+class Member(Shown):
     """One program of an ensemble.
 
     Attributes
@@ -54,28 +53,6 @@ class Member:
     target: Any
     _ensemble: Ensemble = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return self.formula
-
-    @property
-    def formula(self) -> str:
-        """The member's prediction in the user's units; made when asked for, because simplifying takes a while."""
-        return to_text(*self._shown(), self._names)
-
-    def rounded(self, digits: int = 4) -> str:
-        """The formula with rounded numbers, for reading."""
-        return to_text(*self._shown(), self._names, digits)
-
-    @property
-    def latex(self) -> str:
-        """The same as LaTeX, with rounded numbers."""
-        return to_latex(*self._shown(), self._names)
-
-    @property
-    def sympy(self) -> Any:
-        """The same as a SymPy expression."""
-        return import_module("symgrove.forest.as_sympy").to_sympy(*self._shown(), self._names)  # SymPy is optional
 
     def _shown(self) -> tuple[Forest, int]:
         """The scaled program in the user's units, simplified."""

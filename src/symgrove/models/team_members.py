@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.latex import to_latex
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
+from symgrove.models.shown import Shown
 from symgrove.models.teams import Stack, Teams
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class TeamMember:
+class TeamMember(Shown):
     """One team of an ensemble.
 
     Attributes
@@ -60,28 +59,6 @@ class TeamMember:
     _teams: Teams = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
 
-    def __str__(self) -> str:
-        return self.formula
-
-    @property
-    def formula(self) -> str:
-        """The team's sum in the user's units; made when asked for, because simplifying takes a while."""
-        return to_text(*self._shown(), self._names)
-
-    def rounded(self, digits: int = 4) -> str:
-        """The formula with rounded numbers, for reading."""
-        return to_text(*self._shown(), self._names, digits)
-
-    @property
-    def latex(self) -> str:
-        """The same as LaTeX, with rounded numbers."""
-        return to_latex(*self._shown(), self._names)
-
-    @property
-    def sympy(self) -> Any:
-        """The same as a SymPy expression."""
-        return import_module("symgrove.forest.as_sympy").to_sympy(*self._shown(), self._names)  # SymPy is optional
-
     @property
     def program(self) -> str:
         """The sum as it was evolved."""
@@ -97,7 +74,7 @@ class TeamMember:
 
 
 @dataclass(frozen=True)
-class SizePoint:
+class SizePoint(Shown):
     """One formula on the path from many terms to few.
 
     Attributes
@@ -117,13 +94,11 @@ class SizePoint:
     _stack: Stack = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
 
-    @property
-    def formula(self) -> str:
-        """The sum in the user's units; made when asked for."""
+    def _shown(self) -> tuple[Forest, int]:
         forest = self._stack.levels[0].forest
         found = stack_as_sum(self._stack, forest.n_features, forest.primitives)
         assert found is not None  # it has one team
-        return to_text(*found, self._names)
+        return found
 
     def predict(self, X: Any) -> Matrix:
         """Predictions; for a classifier, probabilities of the second class.
