@@ -34,7 +34,7 @@ system-programs:  ## install what some tests run exports with (a C compiler, Nod
 	$(SUDO) apt-get install --yes --quiet --no-install-recommends gcc libc6-dev nodejs gnumeric
 
 test: check  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/architecture
 	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(BIN)/python -m pip install --quiet --no-deps --target build/installed build/wheel/*.whl
@@ -48,7 +48,7 @@ check: $(VENV)/.ready  ## format, lint, types, import layers, file and function 
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/architecture
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/architecture
 
 format: $(VENV)/.ready  ## format the code and mend what the linter can mend
 	$(BIN)/ruff format .
