@@ -80,7 +80,10 @@ SMALL = "parameters = { population_size = 12, generations = 2"
 def shrunk(text):
     """A study on the data that come with scikit-learn, with tiny populations."""
     text = re.sub(r"^(regressor|parameters|datasets) = .*\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^classifier = .*\n", "", text, flags=re.MULTILINE).replace('record = "prefixes"\n', "")
+    text = re.sub(r"^classifier = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r'^record = "(prefixes|intervals)"\n', "", text, flags=re.MULTILINE).replace(
+        'kind = "intervals"', 'kind = "table"'
+    )
     ours = f'classifier = "TwoSEGPClassifier"\n{SMALL}, n_estimators = 3 }}\n'
     text = re.sub(r"^(label = .*\n)", lambda found: found[1] + ours, text, flags=re.MULTILINE)
     return 'datasets = ["bcw"]\n' + text

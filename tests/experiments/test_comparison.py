@@ -102,5 +102,5 @@ def test_a_missing_library_is_named(monkeypatch):
 
 
 def test_all_baselines_of_the_study_are_known():
-    named = {e for m in load_study("grove").methods for e in (m.regressor, m.classifier)}
+    named = {e for s in ("grove", "intervals") for m in load_study(s).methods for e in (m.regressor, m.classifier)}
     assert set(BASELINES) <= named

@@ -414,6 +414,5 @@ def test_choices_that_do_not_exist_get_a_clear_error(tiny):
 
 
 def test_every_kind_of_study_is_known():
-    assert (
-        {load_study(name).kind for name in NAMES} == set(KINDS) == {"table", "comparison", "pruning", *figures.FIGURES}
-    )
+    known = {"table", "comparison", "pruning", "intervals", *figures.FIGURES}
+    assert {load_study(name).kind for name in NAMES} == set(KINDS) == known

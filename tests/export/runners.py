@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import json
 import os
 import shutil
 import sqlite3
@@ -82,6 +83,16 @@ def run_javascript(plan, X, folder):
     (folder / "X").write_bytes(np.ascontiguousarray(X).tobytes())
     subprocess.run(["node", *(folder / name for name in ("run.js", "model.js", "X", "found"))], check=True)
     return shaped(plan, np.frombuffer((folder / "found").read_bytes()))
+
+
+def run_javascript_intervals(plan, X, coverage, folder):
+    need("node")
+    export(plan, "javascript", folder / "model.js", {})
+    calls = f"rows.map((row) => model.predictInterval(row, {coverage})).map((i) => [`${{i.lower}}`, `${{i.upper}}`])"
+    script = f"const model = require('./model.js'); const rows = {X.tolist()}; console.log(JSON.stringify({calls}))"
+    (folder / "intervals.js").write_text(script)
+    told = subprocess.run(["node", "intervals.js"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    return np.array([[float(end.replace("Infinity", "inf")) for end in pair] for pair in json.loads(told)])
 
 
 def query(plan, X, dialect, **options):

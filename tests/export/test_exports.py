@@ -1,5 +1,7 @@
 """Exports compute what `predict` computes: every estimator, every primitive, on random and hostile rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_friedman1
@@ -12,7 +14,7 @@ from symgrove.forest.random_programs import RandomPrograms
 from symgrove.models.ensemble import make_ensemble
 from symgrove.models.standardization import Standardization
 from tests.contracts.test_methods import METHODS
-from tests.export.runners import RUNNERS, run_onnx
+from tests.export.runners import RUNNERS, run_javascript_intervals, run_onnx
 from tests.naive.plans import agree, evaluate, ill_conditioned, overflows
 
 TOLERANCE = 1e-9
@@ -78,6 +80,32 @@ def test_a_plan_means_what_the_model_predicts(kind, n_classes, fitted):
     wanted = model.predict(X) if not n_classes else model.predict_proba(X)
     plan = model._plan()
     assert (agree(evaluate(plan, X), wanted, TOLERANCE) | ill_conditioned(plan, X, TOLERANCE)).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", [sg.TwoSEGPClassifier, sg.GroveClassifier])
+@pytest.mark.parametrize("target", RUNNERS)
+def test_calibrated_probabilities_are_exported(target, kind, n_classes, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y >= 3 - n_classes], y[y >= 3 - n_classes]
+    model = kind(**{**METHODS[kind], "generations": 2}, calibration=0.4).fit(X, y)
+    plan = model._plan()
+    assert plan.correction is not None
+    found = RUNNERS[target](plan, X, tmp_path)
+    assert (agree(found, model.predict_proba(X), TOLERANCE) | ill_conditioned(plan, X, TOLERANCE)).all()
+
+
+@pytest.mark.parametrize("kind", [sg.TwoSEGPRegressor, sg.SpatialGPRegressor, sg.GroveRegressor])
+def test_intervals_in_javascript(kind, tmp_path):
+    X, y = make_friedman1(200, n_features=5, random_state=0)
+    settings = {**METHODS[kind], "generations": 4}
+    model = kind(**settings, calibration=0.4).fit(X[:150], y[:150])
+    for coverage in (0.9, 0.57, 0.99):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # too few rows for 99 %
+            wanted = model.predict_interval(X, coverage)
+        found = run_javascript_intervals(model._plan(), X, coverage, tmp_path)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def every_primitive(seed, aggregation="mean", epsilon=1e-10):

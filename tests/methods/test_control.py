@@ -246,7 +246,7 @@ def test_early_stopping_returns_the_best_ensemble_on_rows_that_evolution_never_s
     assert (model.stop_reason_, model.n_generations_) == ("early_stopping", len(measured) - 1)
     assert np.argmin(measured) == len(measured) - 6
     everything = held_out_rows.Training(X, noise[None], None, np.arange(150))
-    training, held_out = held_out_rows.split(everything, 0.4, seed=3, is_stratified=False)
+    training, held_out = held_out_rows.split(everything, 0.4, 3, "validation", is_stratified=False)
     assert (len(training.X), len(held_out.X)) == (90, 60)
     error = np.mean((model.predict(held_out.X) - held_out.targets[0]) ** 2)
     np.testing.assert_allclose(error, min(measured), rtol=1e-9)

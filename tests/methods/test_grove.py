@@ -231,7 +231,7 @@ def test_larger_data_keep_the_strongest_unless_the_stack_is_clearly_better(n_hel
     honest[0, 0, :n_held_out] = (y + noise * rng.normal(size=500))[:n_held_out]
     honest[1, 0, :n_held_out] = (y + 0.3 * rng.normal(size=500))[:n_held_out]
     training = Training(np.zeros((500, 1)), y[None], None, np.arange(500))
-    chosen = weigh((), honest, training, is_logistic=False, strongest=0)
+    chosen = weigh((), honest, honest[:, 0], training, is_logistic=False, strongest=0)
     assert (chosen.weights.tolist() == [1.0, 0.0]) == is_kept
 
 
@@ -469,4 +469,4 @@ def test_the_guard_counts_rows_by_their_weight():
     honest[0, 0, :120] = (y + np.where(weight > 1, 2.0, 0.1) * rng.normal(size=n))[:120]
     honest[1, 0, :120] = (y + np.where(weight > 1, 0.1, 0.5) * rng.normal(size=n))[:120]
     training = Training(np.zeros((n, 1)), y[None], weight, np.arange(n))
-    assert weigh((), honest, training, is_logistic=False, strongest=0).weights[1] > 0.5
+    assert weigh((), honest, honest[:, 0], training, is_logistic=False, strongest=0).weights[1] > 0.5

@@ -227,7 +227,7 @@ def test_scikit_learns_callbacks_are_told_of_the_fit(data):
 
 @pytest.mark.parametrize(("n_jobs", "share"), [(1, 0.25), (2, 0.5), (3, 0.5), (4, 1.0), (8, 1.0)])
 def test_time_is_shared_by_how_many_run_one_after_another(n_jobs, share):
-    job = Job(None, None, 0, "", None, None, 10, 8.0, 100, 0)
+    job = Job(None, None, None, 0, "", None, None, 10, 8.0, 100, 0)
     model = IndependentGPRegressor(n_estimators=4, n_jobs=n_jobs)
     assert [own.max_time for own in model._share(job)] == [8.0 * share] * 4
 

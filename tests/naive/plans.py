@@ -30,9 +30,15 @@ def evaluate(plan, X, noise=0.0, rng=None):
         if plan.classes is None:
             return targets[0]
         if len(targets) == 1:
-            return np.stack([1 - targets[0], targets[0]], axis=1)
-        total = targets.sum(axis=0)
-        return np.where(total == 0, 1 / len(targets), targets / np.where(total == 0, 1, total)).T
+            shares = np.stack([1 - targets[0], targets[0]], axis=1)
+        else:
+            total = targets.sum(axis=0)
+            shares = np.where(total == 0, 1 / len(targets), targets / np.where(total == 0, 1, total)).T
+        if plan.correction is None:
+            return shares
+        power, weights, floor = plan.correction
+        raised = weights * np.maximum(shares, floor) ** power
+        return raised / raised.sum(axis=1, keepdims=True)
 
 
 def ill_conditioned(plan, X, tolerance, n_trials=10):

@@ -1,6 +1,6 @@
 """Other libraries' estimators that studies compare with, by name, with their default settings on one core.
 
-XGBoost and LightGBM are optional: `pip install symgrove[trees]`.
+XGBoost, LightGBM and MAPIE are optional: `pip install symgrove[trees]`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ BASELINES = {
     "XGBClassifier": _XGBOOST,
     "LGBMRegressor": _LIGHTGBM,
     "LGBMClassifier": _LIGHTGBM,
+    "MapieForestRegressor": Baseline("symgrove.experiments.mapie_forest", {}),
 }
 
 

@@ -13,4 +13,5 @@ NAMES = (
     "pruning",
     "budget",
     "grove",
+    "intervals",
 )

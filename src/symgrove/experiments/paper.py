@@ -10,6 +10,7 @@ from typing import NamedTuple
 from symgrove.experiments import datasets as data_sets
 from symgrove.experiments import figures, tables
 from symgrove.experiments.datasets import DataSet, fingerprint_of
+from symgrove.experiments.interval_tables import page_of_intervals
 from symgrove.experiments.runner import RUNS_FILE, Row, read_rows, run_all
 from symgrove.experiments.study import ONE_DATASET, ONE_METHOD, Study
 
@@ -88,6 +89,8 @@ def write_results(
         return figures.draw(study, rows, tasks, out, n_runs)
     if study.kind == "comparison":
         page = tables.page_of_comparison(study, rows, tasks, n_runs)
+    elif study.kind == "intervals":
+        page = page_of_intervals(study, rows, tasks, n_runs)
     elif study.kind == "pruning":
         page = tables.page_of_pruning(study, rows, tasks, n_runs)
     else:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.evolution.stopping import Progress
+from symgrove.experiments.mapie_forest import COVERAGES
 from symgrove.methods._gp import first_occurrences, look_up
 from symgrove.methods._held_out import Training
 from symgrove.methods._run import make_setting
@@ -114,11 +115,22 @@ def cost(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> di
     return {"sizes": rounded(sizes, 4), "computed": rounded(computed, 4)}
 
 
+def intervals(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+    """Share of the test rows inside intervals, and mean width, for each coverage."""
+    inside, width = [], []
+    for coverage in COVERAGES:
+        low, high = model.predict_interval(X_test, coverage).T
+        inside.append(float(np.mean((low <= y_test) & (y_test <= high))))
+        width.append(float(np.mean(high - low)))
+    return {"inside": inside, "width": width}
+
+
 RECORDS: dict[str, Callable[..., dict[str, Any]]] = {
     "diversity": diversity,
     "prefixes": prefixes,
     "elites": elites,
     "evolvability": evolvability,
     "cost": cost,
+    "intervals": intervals,
 }
 PROBES = {"diversity": diversity_probe}

@@ -27,6 +27,7 @@ KINDS = (
     "table",
     "comparison",
     "pruning",
+    "intervals",
     "figure-scaling",
     "figure-beta",
     "figure-diversity",
@@ -34,7 +35,7 @@ KINDS = (
     "figure-evolvability",
 )
 # Kinds that show one data set, or one method.
-ONE_DATASET = KINDS[3:4] + KINDS[5:]
+ONE_DATASET = ("figure-scaling", "figure-diversity", "figure-elites", "figure-evolvability")
 ONE_METHOD = ("pruning", "figure-scaling", "figure-evolvability")
 
 

@@ -109,12 +109,12 @@ void predict_proba(const double *x, double *probabilities) {{
     if (N_CLASSES == 2) {{
         probabilities[0] = 1.0 - y[0];
         probabilities[1] = y[0];
-        return;
+    }} else {{
+        double total = 0.0;
+        for (int k = 0; k < N_CLASSES; k++) total += y[k];
+        for (int k = 0; k < N_CLASSES; k++) probabilities[k] = total == 0 ? 1.0 / N_CLASSES : y[k] / total;
     }}
-    double total = 0.0;
-    for (int k = 0; k < N_CLASSES; k++) total += y[k];
-    for (int k = 0; k < N_CLASSES; k++) probabilities[k] = total == 0 ? 1.0 / N_CLASSES : y[k] / total;
-}}
+{correction}}}
 
 /* Index in symgrove_classes. */
 int predict(const double *x) {{
@@ -124,6 +124,16 @@ int predict(const double *x) {{
     for (int k = 1; k < N_CLASSES; k++) if (p[k] > p[best]) best = k;
     return best;
 }}
+"""
+
+
+_CORRECTION = """    const double weights[N_CLASSES] = {{{weights}}};
+    double sum = 0.0;
+    for (int k = 0; k < N_CLASSES; k++) {{
+        probabilities[k] = weights[k] * pow(probabilities[k] > {floor} ? probabilities[k] : {floor}, {power});
+        sum += probabilities[k];
+    }}
+    for (int k = 0; k < N_CLASSES; k++) probabilities[k] /= sum;
 """
 
 
@@ -163,7 +173,7 @@ def to_c(plan: Plan, version: str) -> str:
     foot = _REGRESSION
     if plan.classes is not None:
         classes = ",\n    ".join(_string(str(c)) for c in plan.classes)
-        foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes)
+        foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes, correction=_correction(plan))
     lines = "\n    ".join(body)
     function = f"\nstatic void sg_targets(const double *x, double *y) {{\n    (void)x;\n    {lines}\n}}\n"
     return head + "\n" + "\n".join(helpers) + _common(plan) + "\n" + "\n".join([*tables, *parts]) + function + foot
@@ -198,6 +208,14 @@ def _table(kind: str, name: str, values: list[str]) -> str:
     lines = [", ".join(values[i : i + 8]) for i in range(0, len(values), 8)]
     inside = ",\n    ".join(lines)
     return f"static const {kind} {name}[{max(len(values), 1)}] = {{\n    {inside or '0'}\n}};"
+
+
+def _correction(plan: Plan) -> str:
+    if plan.correction is None:
+        return ""
+    power, weights, floor = plan.correction
+    listed = ", ".join(map(number, weights.tolist()))
+    return _CORRECTION.format(power=number(power), weights=listed, floor=number(floor))
 
 
 def _tables(label: str, block: Block) -> str:

@@ -30,6 +30,8 @@ _LATEX = {
     "finite": r"\operatorname{{finite}}\left({0}, {n0}\right)",
 }  # fmt: skip
 _MEANINGS = {
+    "power": "power(a, b) is a^b",
+    "quotient": "quotient(a, b) is a / b",
     "sign": "sign(a) is 1 for a >= 0, else -1",
     "clip": "clip(a, low, high) is a within low and high",
     "finite": "finite(a, b) is a, or b where a is not a finite number",
@@ -78,6 +80,7 @@ def equations(plan: Plan, style: str = "text") -> str:
             names.append(_combined(own, block, [own.label("m", start + j + 1) for j in range(len(block.rows))]))
         results.append(f"{_result_name(own, plan, k)} = {_target(own, target.base, target.weights, names)}")
     rows = [
+        *_corrected(own, plan),
         *results,
         *(f"{own.label('m', j + 1)} = {text}" for j, text in enumerate(members)),
         *(f"{own.label('t', a.step)} = {a.expression}" for a in written.assignments),
@@ -94,8 +97,32 @@ def _result_name(own: _Style, plan: Plan, k: int) -> str:
     if plan.classes is None:
         return own.call("prediction", [])
     if len(plan.classes) == 2:
-        return own.call("probability", [own.feature(str(plan.classes[1]))])
+        name = "probability" if plan.correction is None else "share"
+        return own.call(name, [own.feature(str(plan.classes[1]))])
     return own.call("score", [own.feature(str(plan.classes[k]))])
+
+
+def _corrected(own: _Style, plan: Plan) -> list[str]:
+    """Equations of corrected probabilities, from the shares that the model gives."""
+    if plan.correction is None or plan.classes is None:
+        return []
+    power, weights, floor = plan.correction
+    names = [own.feature(str(c)) for c in plan.classes]
+    if len(names) == 2:
+        second = own.call("share", names[1:])
+        shares = [f"1 - {second}", second]
+    else:
+        total = " + ".join(own.call("score", [name]) for name in names)
+        shares = [own.call("quotient", [own.call("score", [name]), total]) for name in names]
+    labels = [own.label("q", k + 1) for k in range(len(names))]
+    rows = [
+        own.call("probability", [name]) + " = " + own.call("quotient", [label, " + ".join(labels)])
+        for name, label in zip(names, labels, strict=True)
+    ]
+    for label, share, weight in zip(labels, shares, weights.tolist(), strict=True):
+        raised = own.call("power", [own.call("max", [share, own.number(floor)]), own.number(power)])
+        rows.append(f"{label} = {own.number(weight)}{own.times}{raised}")
+    return rows
 
 
 def _target(own: _Style, base: float | None, weights: tuple[float, ...], blocks: list[str]) -> str:

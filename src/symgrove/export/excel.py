@@ -122,6 +122,12 @@ class _Layout:
                 ]
                 result = "+".join([_number(target.base), *terms])
             self.results.append(self._add(f"target {k}", result))
+        self.raised = []
+        if plan.correction is not None:
+            power, weights, floor = plan.correction
+            for share, weight in zip(_shares(self.results), weights.tolist(), strict=True):
+                raised = f"{_number(weight)}*MAX({share},{_number(floor)})^{_number(power)}"
+                self.raised.append(self._add("corrected", raised))
         if len(self.columns) > MOST_COLUMNS:
             raise ValueError(
                 f"this model needs {len(self.columns)} helper columns; a sheet has {MOST_COLUMNS}. Fit with fewer or "
@@ -208,20 +214,26 @@ class _Layout:
 
     def answers(self) -> list[tuple[str, str]]:
         """Headings and formulas beside the features."""
-        results = [f"work!{place}" for place in self.results]
         classes = self.plan.classes
+        results = [f"work!{place}" for place in self.results]
         if classes is None:
             return [("prediction", results[0])]
-        if len(classes) == 2:
-            shares = [f"(1-{results[0]})", results[0]]
-        else:
-            total = "+".join(results)
-            shares = [f"IF({total}=0,1/{len(classes)},{r}/({total}))" for r in results]
+        shares = _shares(results)
+        if self.plan.correction is not None:
+            shares = [f"work!{place}/({'+'.join(f'work!{r}' for r in self.raised)})" for place in self.raised]
         label = _literal(classes[-1])
         for k in range(len(classes) - 2, -1, -1):
             tests = ",".join(f"{shares[k]}>={other}" for other in shares[k + 1 :])
             label = f"IF(AND({tests}),{_literal(classes[k])},{label})"
         return [("prediction", label), *((f"probability of {c}", s) for c, s in zip(classes, shares, strict=True))]
+
+
+def _shares(results: list[str]) -> list[str]:
+    """Shares of the classes."""
+    if len(results) == 1:
+        return [f"(1-{results[0]})", results[0]]
+    total = "+".join(results)
+    return [f"IF({total}=0,1/{len(results)},{r}/({total}))" for r in results]
 
 
 def _fill(template: str, operands: list[str], numbers: dict[str, str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from typing import Any
 
 from symgrove.export.plan import Block, Plan
 from symgrove.export.writing import number, used_primitives, write_calls, write_steps
@@ -65,7 +67,7 @@ const symgroveModel = (() => {{
     }}
     return given;
   }};
-  const targets = (x) => {{
+{state}  const targets = (x) => {{
     {body}
   }};
 {foot}
@@ -73,13 +75,42 @@ const symgroveModel = (() => {{
 if (typeof module !== "undefined") module.exports = symgroveModel;
 """
 
+_SPREAD = """  let spread = 0;  // of the members, of the last row
+  const deviation = (members) => {
+    const finite = Array.from(members).filter(Number.isFinite);
+    const centre = mean(finite);
+    return orElse(Math.sqrt(mean(finite.map((a) => (a - centre) ** 2))), 0);
+  };
+"""
 _REGRESSION = """  const predict = (row) => targets(numbersOf(row))[0];
   return {features, predict};"""
-_CLASSES = """  const predictProba = (row) => {
+_INTERVALS = """  const predict = (row) => targets(numbersOf(row))[0];
+  // Widths of intervals that hold 1, 2, ..., 99 %% of new values, in units of floor + slope * spread of the members.
+  const widths = %s;
+  const predictInterval = (row, coverage = 0.9) => {
+    const percent = Math.round(100 * coverage);
+    if (!(percent >= 1 && percent <= 99)) throw new RangeError("coverage must be between 0.01 and 0.99");
+    spread = 0;
+    const prediction = targets(numbersOf(row))[0];
+    const factor = widths.factors[percent - 1];
+    const reach = factor === null ? Infinity : factor * (widths.floor + widths.slope * spread);
+    return {prediction, lower: prediction - reach, upper: prediction + reach};
+  };
+  return {features, predict, predictInterval};"""
+_CLASSES = """  const shares = (row) => {
     const y = targets(numbersOf(row));
     if (y.length === 1) return [1 - y[0], y[0]];
     const total = y.reduce((a, b) => a + b, 0);
     return y.map((v) => total === 0 ? 1 / y.length : v / total);
+  };
+  const correction = %s;
+  const predictProba = (row) => {
+    const found = shares(row);
+    if (correction === null) return found;
+    const {weights, floor, power} = correction;
+    const raised = found.map((p, k) => weights[k] * Math.pow(Math.max(p, floor), power));
+    const total = raised.reduce((a, b) => a + b, 0);
+    return raised.map((v) => v / total);
   };
   const predict = (row) => {
     const p = predictProba(row);
@@ -95,14 +126,20 @@ def to_javascript(plan: Plan, version: str) -> str:
     written = write_steps(plan, write_calls(_CALLS), lambda i: f"t{i}")
     body = [f"const t{a.step} = {a.expression};" for a in written.assignments]
     tables, found = [], []
+    has_spread = plan.classes is None and plan.intervals is not None
     for k, target in enumerate(plan.targets):
         terms = []
         for level, block in enumerate(target.blocks):
             label = f"{k}_{level}"
             rows = ",\n    ".join(json.dumps([row.indices, row.coefficients, row.intercept]) for row in block.rows)
             tables.append(f"  const members{label} = [\n    {rows},\n  ];")
+            if has_spread and block.combine == "pooled":
+                samples = json.dumps([[r.indices, r.coefficients, r.intercept] for r in block.samples])
+                tables.append(f"  const samples{label} = {samples};")
             body.append(f"const v{label} = [{', '.join(written.text_of[value] for value in block.values)}];")
             body += _combine(label, block)
+            if has_spread:
+                body += _spread(label, block, target.weights[level])
             if target.base is not None:
                 terms.append(f" + {number(target.weights[level])} * (b{label} - {number(target.base)})")
         found.append(f"b{k}_0" if target.base is None else f"{number(target.base)}{''.join(terms)}")
@@ -115,14 +152,38 @@ def to_javascript(plan: Plan, version: str) -> str:
         classes="" if plan.classes is None else f"  const classes = {_literal(plan.classes)};\n",
         helpers=helpers.rstrip("\n"),
         tables="\n".join(tables),
+        state=_SPREAD if has_spread else "",
         body="\n    ".join(body),
-        foot=_REGRESSION if plan.classes is None else _CLASSES,
+        foot=_regression(plan) if plan.classes is None else _CLASSES % json.dumps(_correction(plan)),
     )
+
+
+def _correction(plan: Plan) -> dict[str, Any] | None:
+    if plan.correction is None:
+        return None
+    power, weights, floor = plan.correction
+    return {"power": power, "weights": weights.tolist(), "floor": floor}
 
 
 def _literal(value: object) -> str:
     """JSON that is safe inside an HTML script too."""
     return json.dumps(value).replace("<", "\\u003c")
+
+
+def _regression(plan: Plan) -> str:
+    """With intervals if they are known."""
+    scores = plan.intervals
+    if scores is None:
+        return _REGRESSION
+    factors = [scores.factor(percent / 100) for percent in range(1, 100)]
+    finite = [factor if math.isfinite(factor) else None for factor in factors]
+    return _INTERVALS % json.dumps({"floor": scores.widths.floor, "slope": scores.widths.slope, "factors": finite})
+
+
+def _spread(label: str, block: Block, weight: float) -> list[str]:
+    """A statement that adds the standard deviation of the members."""
+    members = f"sums(v{label}, samples{label})" if block.combine == "pooled" else f"m{label}"
+    return [f"spread += {number(weight)} * deviation({members});"]
 
 
 def _combine(label: str, block: Block) -> list[str]:

@@ -274,6 +274,11 @@ def add_answers(plan: Plan, nodes: Nodes, targets: list[str], dtype: str) -> lis
         is_zero = op("Equal", total, nodes.scalar(0.0))
         divided = op("Div", scores, op("Where", is_zero, nodes.scalar(1.0), total))
         shares = op("Where", is_zero, nodes.scalar(1.0 / len(targets)), divided)
+    if plan.correction is not None:
+        power, weights, floor = plan.correction
+        raised = op("Pow", op("Max", shares, nodes.scalar(floor)), nodes.scalar(power))
+        weighed = op("Mul", raised, nodes.array([weights.tolist()]))
+        shares = op("Div", weighed, _sum(nodes, weighed))
     index = op("ArgMax", shares, axis=1, keepdims=0)
     label = op("Gather", nodes.array(*_classes(plan.classes)), index, axis=0)
     return [label, op("Cast", shares, to=_TYPES[dtype])]

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
+from symgrove.models.conformal import Scores
 from symgrove.models.ensemble import Ensemble
+from symgrove.models.probabilities import Correction
 from symgrove.models.standardization import Standardization
 from symgrove.models.teams import LARGEST_LOG_ODDS, Stack, Teams
 
@@ -62,6 +64,8 @@ class Block:
     combine : str
         "mean"; "median"; "pooled": sum of the rows over sum of their `counts`; "trimmed": the mean without the
         `n_outer` lowest and highest.
+    samples : tuple of Row
+        Of "pooled": the members themselves, whose spread is that of the prediction.
     fallback : float or None
         None: all members count. Else members that are not finite do not count (of "pooled": those whose value is not),
         and this is the result if none does or the result is not finite.
@@ -75,6 +79,7 @@ class Block:
     limits: tuple[float, float] = (0.0, 0.0)
     threshold: float = 0.5
     counts: tuple[float, ...] = ()
+    samples: tuple[Row, ...] = ()
     n_outer: int = 0
 
 
@@ -100,6 +105,10 @@ class Plan:
         half. More: a target for each; divided by their sum they are probabilities; of equal ones the first counts.
     steps : list of Step
     targets : tuple of Target
+    correction : Correction or None
+        What is done with the probabilities at the end.
+    intervals : Scores or None
+        How wide intervals are, in languages that have them.
     """
 
     origin: str
@@ -107,6 +116,8 @@ class Plan:
     classes: list[Any] | None
     steps: list[Step]
     targets: tuple[Target, ...]
+    correction: Correction | None = None
+    intervals: Scores | None = None
 
     @property
     def blocks(self) -> list[Block]:
@@ -178,14 +189,21 @@ def _check_builtin(forest: Forest, name: str) -> None:
         )
 
 
-def make_plan(origin: str, ensembles: Sequence[Any], features: list[str], classes: Sequence[Any] | None) -> Plan:
+def make_plan(
+    origin: str,
+    ensembles: Sequence[Any],
+    features: list[str],
+    classes: Sequence[Any] | None,
+    correction: Correction | None = None,
+    intervals: Scores | None = None,
+) -> Plan:
     """The plan of a fitted model: of one ensemble for each target, or of one stack of teams."""
     graph = _Graph()
     if isinstance(ensembles[0], Stack):
         targets = tuple(_stack_target(graph, ensembles[0], k) for k in range(len(ensembles[0].base)))
     else:
         targets = tuple(_ensemble_target(graph, e, classes) for e in ensembles)
-    return Plan(origin, features, _plain(classes), graph.steps, targets)
+    return Plan(origin, features, _plain(classes), graph.steps, targets, correction, intervals)
 
 
 def _plain(classes: Sequence[Any] | None) -> list[Any] | None:
@@ -204,14 +222,20 @@ def _ensemble_target(graph: _Graph, ensemble: Ensemble, classes: Sequence[Any] |
         slope = np.bincount(ensemble.program_of, ensemble.slope, n)
         intercept = np.bincount(ensemble.program_of, ensemble.intercept, n)
         rows = tuple(Row((i,), (float(slope[i]),), float(intercept[i])) for i in range(n))
-        block = Block(values, rows, "plain", "pooled", ensemble.fallback, counts=tuple(counts.tolist()))
+        own = tuple(counts.tolist())
+        block = Block(values, rows, "plain", "pooled", ensemble.fallback, counts=own, samples=_samples(ensemble))
         return Target(None, (1.0,), (block,))
-    members = zip(ensemble.program_of.tolist(), ensemble.slope.tolist(), ensemble.intercept.tolist(), strict=True)
-    rows = tuple(Row((i,), (slope,), intercept) for i, slope, intercept in members)
+    rows = _samples(ensemble)
     head = "plain" if classes is None else "vote" if len(classes) == 2 else "share"
     combine = "median" if classes is None else "mean"
     block = Block(values, rows, head, combine, ensemble.fallback, threshold=ensemble.threshold)
     return Target(None, (1.0,), (block,))
+
+
+def _samples(ensemble: Ensemble) -> tuple[Row, ...]:
+    """The member of every sample."""
+    members = zip(ensemble.program_of.tolist(), ensemble.slope.tolist(), ensemble.intercept.tolist(), strict=True)
+    return tuple(Row((i,), (slope,), intercept) for i, slope, intercept in members)
 
 
 def _stack_target(graph: _Graph, stack: Stack, k: int) -> Target:

@@ -112,15 +112,22 @@ def predict_proba(X):
     """Probability of each of CLASSES on each row."""
     scores = _targets(X)
     if len(scores) == 1:
-        return np.stack([1 - scores[0], scores[0]], axis=1)
-    total = scores.sum(axis=0)
-    return np.where(total == 0, 1.0 / len(scores), scores / np.where(total == 0, 1.0, total)).T
+        shares = np.stack([1 - scores[0], scores[0]], axis=1)
+    else:
+        total = scores.sum(axis=0)
+        shares = np.where(total == 0, 1.0 / len(scores), scores / np.where(total == 0, 1.0, total)).T
+{correction}    return shares
 
 
 def predict(X):
     """Class of each row."""
     return np.array(CLASSES)[np.argmax(predict_proba(X), axis=1)]
 '''
+
+
+_CORRECTION = """    raised = np.array({weights!r}) * np.maximum(shares, {floor!r}) ** {power!r}
+    shares = raised / raised.sum(axis=1, keepdims=True)
+"""
 
 
 def to_python(plan: Plan, version: str) -> str:
@@ -149,8 +156,15 @@ def to_python(plan: Plan, version: str) -> str:
         '    with np.errstate(all="ignore"):\n'
         "        return np.concatenate([_part(part.T) for part in parts], axis=1)\n"
         f"\n\ndef _part(x):\n    n = x.shape[1]\n    {body}\n    return np.stack([{found}])\n"
-        + (_FOOT_REGRESSION if plan.classes is None else _FOOT_CLASSES)
+        + (_FOOT_REGRESSION if plan.classes is None else _FOOT_CLASSES.format(correction=_correction(plan)))
     )
+
+
+def _correction(plan: Plan) -> str:
+    if plan.correction is None:
+        return ""
+    power, weights, floor = plan.correction
+    return _CORRECTION.format(power=power, weights=weights.tolist(), floor=floor)
 
 
 def _members(label: str, block: Block) -> str:

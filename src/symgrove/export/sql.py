@@ -311,8 +311,8 @@ class _Query:
 
     def _finish(self, version: str) -> str:
         p, classes = self.prefix, self.plan.classes
-        last = f"{p}{len(self.tables) - 1}"
         columns = self._answers(classes)
+        last = f"{p}{len(self.tables) - 1}"
         chain = ",\n".join(f"{p}{i} AS MATERIALIZED (\n  {text}\n)" for i, text in enumerate(self.tables))
         notes = (
             f"-- Made by symgrove {version} from a {self.plan.origin}, for {self.dialect}.\n"
@@ -338,6 +338,8 @@ class _Query:
             shares = [
                 f"(CASE WHEN {total} = 0e0 THEN {_number(1 / len(classes))} ELSE {s} / {total} END)" for s in scores
             ]
+        if self.plan.correction is not None:
+            shares = self._corrected(shares)
         cases = []
         for k, share in enumerate(shares[:-1]):
             tests = [f"{share} >= {other}" for other in shares[k + 1 :]]
@@ -346,6 +348,20 @@ class _Query:
         names = [self._free("prediction"), *(self._free(f"probability of {c}") for c in classes)]
         answers = zip([label, *shares], names, strict=True)
         return [f"{self._if_complete(text)} AS {quote(name)}" for text, name in answers]
+
+    def _corrected(self, shares: list[str]) -> list[str]:
+        """Columns of one more table hold the raised shares, so that they are written once."""
+        assert self.plan.correction is not None
+        power, weights, floor = self.plan.correction
+        p, f = self.prefix, _number(floor)
+        last = f"{p}{len(self.tables) - 1}"
+        raised = ", ".join(
+            f"{_number(w)} * pow(CASE WHEN {s} > {f} THEN {s} ELSE {f} END, {_number(power)}) AS {p}r{k}"
+            for k, (s, w) in enumerate(zip(shares, weights.tolist(), strict=True))
+        )
+        self.tables.append(f"SELECT *, {raised} FROM {last}")
+        total = " + ".join(f"{p}r{k}" for k in range(len(shares)))
+        return [f"({p}r{k} / ({total}))" for k in range(len(shares))]
 
     def _if_complete(self, text: str) -> str:
         """NULL where a feature is."""

@@ -34,9 +34,15 @@ def to_sympy(plan: Plan, version: str) -> Any:
     if plan.classes is None:
         return targets[0]
     if len(targets) == 1:
-        return [1 - targets[0], targets[0]]
-    total = sum(targets, sympy.S.Zero)
-    return [target / total for target in targets]
+        shares = [1 - targets[0], targets[0]]
+    else:
+        total = sum(targets, sympy.S.Zero)
+        shares = [target / total for target in targets]
+    if plan.correction is None:
+        return shares
+    power, weights, floor = plan.correction
+    raised = [w * sympy.Max(s, sympy.Float(floor)) ** power for s, w in zip(shares, weights.tolist(), strict=True)]
+    return [r / sum(raised, sympy.S.Zero) for r in raised]
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {

@@ -51,6 +51,11 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     ),
     "max_evaluations": ("int, optional", "Stop once so many programs have been made and scored."),
     "target_error": ("float, optional", "Stop once the mean error of the elites on their samples is this low."),
+    "calibration": (
+        "float, optional",
+        "Share of the rows to keep out of the fit, for intervals with a guaranteed coverage (`predict_interval`) or "
+        "for calibrated probabilities (classifiers).",
+    ),
     "early_stopping": (
         "bool",
         "Hold `validation_fraction` of the rows out of the whole evolution, stop after `n_generations_no_change` "

@@ -38,6 +38,7 @@ from symgrove.methods._run import (
     run,
 )
 from symgrove.methods._several import States
+from symgrove.models.document import Document, Entries
 from symgrove.models.standardization import Standardization
 
 # What has been compiled in this process: kinds of estimators with their functions and dtype.
@@ -86,6 +87,18 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
     @abstractmethod
     def _set_model(self, job: Job, outcome: Outcome, n_given: int) -> None:
         """Set what predictions need and what people read; `n_given` rows were given to `fit`."""
+
+    @abstractmethod
+    def _set_uncertainty(self, job: Job, outcome: Outcome) -> None:
+        """Learn from rows that the model was not fitted on how sure it may be."""
+
+    @abstractmethod
+    def _uncertainty_to_document(self) -> Document | None:
+        """What `_set_uncertainty` and `calibrate` learned, for a model file."""
+
+    @abstractmethod
+    def _uncertainty_from_document(self, entries: Entries) -> None:
+        """Undo `_uncertainty_to_document`."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Evolve an ensemble.
@@ -180,16 +193,19 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
             if saved is None or (stored is not None and generation_of(stored) > generation_of(saved)):
                 saved = stored
         seed = int(saved[1]["seed"]) if saved is not None else _seed_of(self.random_state)
-        training, held_out = Training(X, targets, weight, rows), None
+        training, held_out, kept_out = Training(X, targets, weight, rows), None, None
+        if self.calibration is not None:
+            share, is_stratified = self.calibration, self._is_classifier()
+            training, kept_out = split(training, share, seed, "calibration", is_stratified=is_stratified)
         if getattr(self, "early_stopping", False):
             training, held_out = self._hold_out(training, seed)
         limits = self.generations, self.max_time, self.max_evaluations
-        return Job(training, held_out, seed, mark, saved, self.checkpoint, *limits, member=0)
+        return Job(training, held_out, kept_out, seed, mark, saved, self.checkpoint, *limits, member=0)
 
     def _hold_out(self, training: Training, seed: int) -> tuple[Training, Training]:
         """Training rows, and rows held out for early stopping."""
         fraction: float = self.get_params(deep=False)["validation_fraction"]
-        return split(training, fraction, seed, is_stratified=self._is_classifier())
+        return split(training, fraction, seed, "validation", is_stratified=self._is_classifier())
 
     def _identity(self) -> dict[str, Any]:
         """What makes a run what it is, besides the data."""
@@ -251,6 +267,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         self.history_ = outcome.history
         self._ensembles = outcome.found.ensembles
         self._set_model(job, outcome, n_given)
+        self._set_uncertainty(job, outcome)
 
     def _check_predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

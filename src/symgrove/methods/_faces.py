@@ -13,14 +13,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
 from symgrove.forest.forest import Forest
 from symgrove.methods._held_out import Head, Training
+from symgrove.methods._intervals import IntervalRegressor
+from symgrove.methods._probabilities import CalibratedClassifier
 from symgrove.methods._program_ensemble import ProgramEnsemble
+from symgrove.methods._run import Outcome
 from symgrove.models.ensemble import clipped, votes_of
 from symgrove.models.members import ensemble_as_sum
 
 Matrix = NDArray[np.float64]
 
 
-class EnsembleRegressor(RegressorMixin, ProgramEnsemble):
+class EnsembleRegressor(RegressorMixin, ProgramEnsemble, IntervalRegressor):
     """Predicts the mean of the members."""
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
@@ -70,11 +73,16 @@ class EnsembleRegressor(RegressorMixin, ProgramEnsemble):
         """
         X = self._check_predict(X)
         if return_std:
-            return self._ensembles[0].predict_with_spread(X, self._n_threads())
+            return self._predict_checked(X)
         return self._ensembles[0].predict(X, self._n_threads())
 
+    def _left_out(self, training: Training, outcome: Outcome) -> tuple[Matrix, Matrix]:
+        if not self._has_out_of_bag():
+            return np.full(len(training.X), np.nan), np.full(len(training.X), np.nan)
+        return self.oob_prediction_[training.rows], self.__dict__.pop("_oob_spread")
 
-class EnsembleClassifier(ClassifierMixin, ProgramEnsemble):
+
+class EnsembleClassifier(ClassifierMixin, ProgramEnsemble, CalibratedClassifier):
     """Two classes: the members' votes. More: an ensemble for each class."""
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
@@ -99,14 +107,16 @@ class EnsembleClassifier(ClassifierMixin, ProgramEnsemble):
             self.oob_score_ = float(np.average(shares[is_known].argmax(axis=1) == labels[is_known], weights=w))
 
     def predict_proba(self, X: Any) -> Matrix:
-        """Two classes: shares of the votes. More: the classes' scores, divided by their sum.
+        """Two classes: shares of the votes. More: the classes' scores, divided by their sum. Corrected if calibrated.
 
         Returns
         -------
         shares : ndarray of shape (n_rows, n_classes)
-            Not calibrated probabilities.
+            Calibrated probabilities only after a fit with `calibration`, or after `calibrate`.
         """
-        X = self._check_predict(X)
+        return self._probabilities(X)
+
+    def _shares(self, X: Matrix) -> Matrix:
         if self.classes_.size == 2:
             return combine_classes(self._ensembles[0].vote_share(X, self._n_threads())[None])
         return combine_classes(np.stack([e.mean_clipped(X, self._n_threads()) for e in self._ensembles]))

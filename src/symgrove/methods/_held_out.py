@@ -1,4 +1,4 @@
-"""Rows held out of the whole evolution, for early stopping: which they are, and how an ensemble does on them."""
+"""Rows held out of the whole evolution: which they are, and, for early stopping, how an ensemble does on them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ from symgrove.rng import stream
 Head = Callable[[NDArray[np.float64]], NDArray[np.float64]] | None
 
 
+# For each purpose of rows held out: the parameter that sets their share, and how to do without.
+_PARAMETERS = {
+    "validation": ("validation_fraction", "early_stopping=False"),
+    "calibration": ("calibration", "calibration=None"),
+}
+
+
 class Training(NamedTuple):
     """Checked training data: targets is (n_targets, n_rows), `rows` are the positions in what the user gave."""
 
@@ -30,20 +37,23 @@ class Training(NamedTuple):
     rows: NDArray[np.intp]
 
 
-def split(training: Training, fraction: float, seed: int, *, is_stratified: bool) -> tuple[Training, Training]:
-    """Hold rows out for early stopping; stratified, every class keeps its share, and at least one row to train on."""
+def split(
+    training: Training, fraction: float, seed: int, purpose: str, *, is_stratified: bool
+) -> tuple[Training, Training]:
+    """Training rows, and rows held out of them; stratified, every class keeps its share, and a row to train on.
+
+    The purpose is "validation" or "calibration".
+    """
     n_rows = len(training.X)
-    order = stream(seed, "validation").permutation(n_rows)
+    order = stream(seed, purpose).permutation(n_rows)
     groups = [order]
     if is_stratified:
         labels = training.targets[0] if len(training.targets) == 1 else np.argmax(training.targets, axis=0)
         groups = [order[labels[order] == label] for label in np.unique(labels)]
     held_out = np.concatenate([group[: min(int(np.ceil(fraction * group.size)), group.size - 1)] for group in groups])
     if held_out.size == 0:
-        raise ValueError(
-            f"validation_fraction={fraction} of {n_rows} rows leaves none to hold out, or none to train on. Set "
-            "early_stopping=False."
-        )
+        name, off = _PARAMETERS[purpose]
+        raise ValueError(f"{name}={fraction} of {n_rows} rows leaves none to hold out, or none to train on. Set {off}.")
     is_held_out = np.isin(np.arange(n_rows), held_out)
     return _take(training, np.flatnonzero(~is_held_out)), _take(training, np.flatnonzero(is_held_out))
 

@@ -29,7 +29,16 @@ class ModelOutput(BaseEstimator):
         """What the model computes, for exports."""
         check_is_fitted(self)
         features = feature_labels(self.n_features_in_, getattr(self, "feature_names_in_", None))
-        return make_plan(type(self).__name__, self._ensembles, features, getattr(self, "classes_", None))
+        calibrations = getattr(self, "_calibrations", {})
+        known = calibrations.get("conformal") or calibrations.get("oob")
+        return make_plan(
+            type(self).__name__,
+            self._ensembles,
+            features,
+            getattr(self, "classes_", None),
+            getattr(self, "_correction", None),
+            known.scores if known is not None else None,
+        )
 
     def export(self, to: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
         """The model in another language; it computes what `predict` does.

@@ -33,6 +33,7 @@ class EvolutionParameters(BaseEstimator):
     max_time: float | None = None
     max_evaluations: int | None = None
     target_error: float | None = None
+    calibration: float | None = None
     dtype: str = "float64"
     memory_budget: int | None = None
     checkpoint: Any = None
@@ -51,6 +52,7 @@ class EvolutionParameters(BaseEstimator):
         check_number("max_time", self.max_time, 0, np.inf, is_optional=True)
         check_whole("max_evaluations", self.max_evaluations, 1, is_optional=True)
         check_number("target_error", self.target_error, -np.inf, np.inf, is_optional=True)
+        check_number("calibration", self.calibration, 0, 1, is_optional=True)
         check_whole("memory_budget", self.memory_budget, 1, is_optional=True)
         check_whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_dtype(self.dtype)

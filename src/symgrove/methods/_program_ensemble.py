@@ -71,9 +71,10 @@ class ProgramEnsemble(EvolvedEnsemble):
         return HeldOutError(held_out, head, setting.aggregation, setting.standardization, parts, stack)
 
     def _set_model(self, job: Job, outcome: Outcome, n_given: int) -> None:
-        self.ensemble_, prediction = self._list_members(job.training, outcome)
+        self.ensemble_, found = self._list_members(job.training, outcome)
         if self._has_out_of_bag():
-            self._set_out_of_bag(job.training, prediction, n_given)
+            self._set_out_of_bag(job.training, np.stack([f.prediction for f in found]), n_given)
+            self._oob_spread = found[0].spread
         self.feature_importances_ = feature_importances(self._ensembles, job.training.X, job.seed)
 
     def consensus(self, n_most: int | None = 10) -> list[Recurring]:
@@ -88,18 +89,18 @@ class ProgramEnsemble(EvolvedEnsemble):
         names = getattr(self, "feature_names_in_", None)
         return [part for ensemble in self._ensembles for part in recurring_parts(ensemble, names, n_most)]
 
-    def _list_members(self, training: Training, outcome: Outcome) -> tuple[list[Member], NDArray[np.float64]]:
-        """The members as people read them, and the out-of-bag predictions of every target."""
+    def _list_members(self, training: Training, outcome: Outcome) -> tuple[list[Member], list[OutOfBag]]:
+        """The members as people read them, and what is known out of bag, for every target."""
         names = getattr(self, "feature_names_in_", None)
         prune = bool(getattr(self, "prune", True)) and self._aggregation() == "mean"
         members: list[Member] = []
-        predictions = []
+        out_of_bag = []
         for k, (ensemble, in_bag, outside) in enumerate(zip(*outcome.found[:3], strict=True)):
             head = self._head(len(training.targets))
             found: OutOfBag = predict_out_of_bag(
                 ensemble, training.X, training.targets[k], outside, training.weight, head
             )
-            predictions.append(found.prediction)
+            out_of_bag.append(found)
             target = self.classes_[k] if len(outcome.found.ensembles) > 1 else None
             members += list_members(ensemble, in_bag, found.error, names, target, prune=prune)
-        return members, np.stack(predictions)
+        return members, out_of_bag

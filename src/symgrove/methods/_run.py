@@ -46,8 +46,8 @@ class Job(NamedTuple):
 
     Attributes
     ----------
-    training, held_out
-        Rows to train on, and rows for early stopping.
+    training, held_out, kept_out
+        Rows to train on, rows for early stopping, and rows for `calibration`.
     seed : int
     mark : str
         Fingerprint of data and parameters.
@@ -63,6 +63,7 @@ class Job(NamedTuple):
 
     training: Training
     held_out: Training | None
+    kept_out: Training | None
     seed: int
     mark: str
     saved: Saved | None

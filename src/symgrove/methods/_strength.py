@@ -42,11 +42,15 @@ class Level(NamedTuple):
 
 
 class Strength(NamedTuple):
-    """What was chosen: a weight for every level, and what they predict for rows they never saw, with the loss."""
+    """What was chosen: a weight for every level, and what they predict for rows they never saw, with the loss.
+
+    `spread` is that of the teams on these rows, levels weighed alike; of the first target.
+    """
 
     levels: tuple[Level, ...]
     weights: Matrix
     honest: Matrix
+    spread: Matrix
     loss: float
 
 
@@ -67,6 +71,7 @@ def choose_strength(
     levels = levels_of(paths)
     n_rows = len(training.X)
     honest = np.full((len(levels), len(training.targets), n_rows), np.nan)
+    spread = np.full((len(levels), n_rows), np.nan)
     folds = _folds(training, seed, is_logistic=ground.is_logistic)
     for f, held_out in enumerate(folds):
         tell(f"choosing the strength, fold {f + 1} of {len(folds)}")
@@ -77,8 +82,10 @@ def choose_strength(
             own_seed = int(stream(seed, "fold", f * len(paths) + p).integers(2**31))
             for i, model in enumerate(grow(ground, path, rest, own_seed, check)):
                 honest[start + i][:, held_out] = model.predict(X, ground.n_threads)
+                spread[start + i, held_out] = model.all_members(X, ground.n_threads).std(axis=0)
             start += len(path.snapshots)
-    return weigh(levels, honest, training, is_logistic=ground.is_logistic, strongest=len(paths[0].snapshots) - 1)
+    strongest = len(paths[0].snapshots) - 1
+    return weigh(levels, honest, spread, training, is_logistic=ground.is_logistic, strongest=strongest)
 
 
 def grow(ground: Ground, path: Path, training: Training, seed: int, check: Callable[[], None]) -> list[Teams]:
@@ -106,9 +113,18 @@ def _folds(training: Training, seed: int, *, is_logistic: bool) -> list[NDArray[
 
 
 def weigh(
-    levels: tuple[Level, ...], honest: Matrix, training: Training, *, is_logistic: bool, strongest: int
+    levels: tuple[Level, ...],
+    honest: Matrix,
+    spread: Matrix,
+    training: Training,
+    *,
+    is_logistic: bool,
+    strongest: int,
 ) -> Strength:
-    """Weights from honest predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out."""
+    """Weights from honest predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
+
+    `spread` is that of each level's teams, (n_levels, n_rows).
+    """
     known = ~np.isnan(honest).any(axis=(0, 1))
     predictions = honest[:, :, known]
     targets = training.targets[:, known]
@@ -129,7 +145,7 @@ def weigh(
             weights, losses = alone, losses + difference
     stacked = np.full(honest.shape[1:], np.nan)
     stacked[:, known] = _stacked(predictions, weights, base)
-    return Strength(levels, weights, stacked, float(np.average(losses, weights=row_weight)))
+    return Strength(levels, weights, stacked, weights @ spread, float(np.average(losses, weights=row_weight)))
 
 
 def _mean_and_error(values: Matrix, weight: Matrix) -> tuple[float, float]:

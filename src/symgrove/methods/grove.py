@@ -33,13 +33,16 @@ from symgrove.methods._estimator import EvolvedEnsemble
 from symgrove.methods._faces import encode_labels
 from symgrove.methods._grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
 from symgrove.methods._held_out import Training
+from symgrove.methods._intervals import IntervalRegressor
 from symgrove.methods._parameters import check_choice
+from symgrove.methods._probabilities import CalibratedClassifier
 from symgrove.methods._run import Found, Job, Outcome, Setting
 from symgrove.methods._several import States
 from symgrove.methods._strength import MOST_ROWS_FOR_FOLDS, Strength, choose_strength, grow, levels_of
 from symgrove.methods._team_setting import Ground, Path, base_of, make_evolution, rows_that_fit, take_rows, to_model
 from symgrove.methods._teams import Rules, TeamEvolution
 from symgrove.models.consensus import Recurring, recurring_terms
+from symgrove.models.ensemble import mean_of_finite
 from symgrove.models.standardization import Standardization
 from symgrove.models.team_importance import team_importances
 from symgrove.models.team_members import SharedTerm, list_teams, shared_terms, size_point, stack_as_sum
@@ -143,7 +146,7 @@ class _GroveParameters(EvolvedEnsemble):
         ground, base = self._ground(), base_of(training)
         states = [state[0], *(evolution.shrink(state[0]) if evolution.n_teams == 1 else [])]
         stacks = [Stack((to_model(ground, evolution, s, training),), np.ones(1), base) for s in states]
-        return Found(stacks[:1], [state[0].errors], [], stacks if evolution.n_teams == 1 else [])
+        return Found(stacks[:1], [state[0].errors], [evolution.weights == 0], stacks if evolution.n_teams == 1 else [])
 
     def _prepare(self, X: Matrix, y: Any, weight: Any, rows: NDArray[np.intp]) -> Job:
         self._n_rows_given = len(X)
@@ -182,6 +185,7 @@ class _GroveParameters(EvolvedEnsemble):
         outcome = super()._evolve(job._replace(max_time=limit), interrupt, given)
         self.strength_ = {f"main {outcome.n_generations}": 1.0}
         self.found_, self.validation_score_ = 1.0, float("nan")
+        self._honest: tuple[Matrix, Matrix] | None = None
         is_too_small = len(job.training.X) < FEWEST_ROWS_TO_CHOOSE
         if not is_auto or is_too_small or outcome.reason == "interrupted" or not outcome.n_generations:
             return outcome
@@ -232,6 +236,7 @@ class _GroveParameters(EvolvedEnsemble):
         self.strength_ = {name: float(w) for name, w in zip(names, chosen.weights, strict=True)}
         self.found_ = float(chosen.weights.sum())
         self.validation_score_ = self._score_of(chosen.honest, job.training)
+        self._honest = chosen.honest[0], chosen.spread
 
     @abstractmethod
     def _score_of(self, honest: Matrix, training: Training) -> float:
@@ -300,7 +305,7 @@ def _split(chosen: Strength, paths: tuple[Path, ...]) -> list[Matrix]:
 
 
 @document("Ensemble of sums of formulas for regression.", TEXT, parameters=OWN, attributes=ATTRIBUTES)
-class GroveRegressor(RegressorMixin, _GroveParameters):
+class GroveRegressor(RegressorMixin, _GroveParameters, IntervalRegressor):
     def _is_logistic(self) -> bool:
         return False
 
@@ -345,9 +350,19 @@ class GroveRegressor(RegressorMixin, _GroveParameters):
             Only with `return_std`.
         """
         X = self._check_predict(X)
-        stack = self._ensembles[0]
-        prediction = stack.predict(X, self._n_threads())[0]
-        return (prediction, stack.spread_of_teams(X, self._n_threads())) if return_std else prediction
+        if return_std:
+            return self._predict_checked(X)
+        return self._ensembles[0].predict(X, self._n_threads())[0]
+
+    def _left_out(self, training: Training, outcome: Outcome) -> tuple[Matrix, Matrix]:
+        """Of rows held out of whole evolutions; at a fixed strength, by the teams that did not draw a row."""
+        if self._honest is not None:
+            honest, self._honest = self._honest, None
+            return honest
+        teams = self._ensembles[0].levels[0].all_members(training.X, self._n_threads())
+        outside = np.where(outcome.found.outside[0], teams, np.nan)
+        mean = mean_of_finite(outside, np.nan)
+        return mean, np.sqrt(mean_of_finite((outside - mean) ** 2, np.nan))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -375,7 +390,7 @@ class _GroveClassifierParameters(_GroveParameters):
     attributes=ATTRIBUTES,
     classes=CLASSES,
 )
-class GroveClassifier(ClassifierMixin, _GroveClassifierParameters):
+class GroveClassifier(ClassifierMixin, _GroveClassifierParameters, CalibratedClassifier):
     def _is_logistic(self) -> bool:
         return True
 
@@ -407,13 +422,15 @@ class GroveClassifier(ClassifierMixin, _GroveClassifierParameters):
         return float(np.average(found[known] == labels[known], weights=weight))
 
     def predict_proba(self, X: Any) -> Matrix:
-        """Mean of the teams' probabilities; with more than two classes, divided by their sum.
+        """Mean of the teams' probabilities; with more than two classes, divided by their sum. Corrected if calibrated.
 
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
         """
-        X = self._check_predict(X)
+        return self._probabilities(X)
+
+    def _shares(self, X: Matrix) -> Matrix:
         found = self._ensembles[0].predict(X, self._n_threads())
         if len(found) == 1:
             return np.stack([1 - found[0], found[0]], axis=1)

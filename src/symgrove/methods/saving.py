@@ -37,7 +37,7 @@ DEEPEST = 10  # lists in a parameter
 DIGITS = 6  # of the history, which is for plots
 # Parameters that are no part of a model, or that no file can hold.
 _NOT_SAVED = ("callbacks", "checkpoint", "warm_start")
-_MADE_ANEW = ("_ensembles", "ensemble_", "size_path_")
+_MADE_ANEW = ("_ensembles", "ensemble_", "size_path_", "_calibrations", "_widths", "_correction")
 _FITTED_NUMBERS = ("oob_score_", "found_", "validation_score_")
 
 
@@ -161,6 +161,7 @@ def ensembles_to_document(estimator: EvolvedEnsemble) -> Document:
         "epsilon": primitives.epsilon,
         "ensembles": [stack_to_document(e) if is_stack else ensemble_to_document(e) for e in estimator._ensembles],
         "members": None if is_stack else _errors_of_members(estimator),
+        "uncertainty": estimator._uncertainty_to_document(),
         "smaller": [stack_to_document(p._stack) for p in getattr(estimator, "size_path_", [])],
     }
 
@@ -292,6 +293,8 @@ def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet) ->
         ensembles = [ensemble_from_document(e, n_features, primitives) for e in own]
         estimator.ensemble_ = _members(entries, estimator, ensembles)
         estimator._ensembles = ensembles
+    if "uncertainty" in entries:
+        estimator._uncertainty_from_document(entries.entries("uncertainty"))
 
 
 def _primitives(entries: Entries, own: Mapping[str, Primitive]) -> PrimitiveSet:

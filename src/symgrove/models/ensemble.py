@@ -116,6 +116,14 @@ class Ensemble:
                 spread[rows] = np.sqrt(mean_of_finite((members - centre) ** 2, 0.0))
         return prediction, spread
 
+    def all_members(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
+        """Predictions of every sample's member, (n_samples, n_rows); where one is not finite, what all say together."""
+        found = np.empty((self.n_samples, len(X)))
+        for rows, outputs in self.outputs(X, n_threads):
+            members = self.member_predictions(outputs)
+            found[:, rows] = np.where(np.isfinite(members), members, self._combine(outputs))
+        return found
+
     def vote_share(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Share of the members that vote for class 1: whose scaled output is above the threshold."""
         share = np.empty(len(X))

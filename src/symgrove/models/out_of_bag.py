@@ -11,13 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.models.ensemble import COMBINE, Ensemble, votes_of
+from symgrove.models.ensemble import COMBINE, Ensemble, mean_of_finite, votes_of
 
 
 class OutOfBag(NamedTuple):
-    """Prediction on every row (NaN where every sample drew it) and error of every sample's member (NaN if no rows)."""
+    """What members say about rows that their samples left out.
+
+    Prediction on every row, and standard deviation of the members that made it; NaN where every sample drew the row.
+    Error of every sample's member; NaN if it left no rows out.
+    """
 
     prediction: NDArray[np.float64]
+    spread: NDArray[np.float64]
     error: NDArray[np.float64]
 
 
@@ -34,16 +39,18 @@ def predict_out_of_bag(
     The head is None for regression, else votes or clipping; `outside` tells which rows each member did not train on,
     (n_members, n_rows). A member's error is its mean squared residual, or the share of its votes that are wrong.
     """
-    prediction = np.empty(len(X))
+    prediction, spread = np.empty((2, len(X)))
     losses, weights = np.zeros((2, ensemble.n_samples))
     for rows, outputs in ensemble.outputs(X):
         members = ensemble.member_predictions(outputs)
         members = np.where(outside[:, rows] & np.isfinite(members), members, np.nan)
-        prediction[rows] = COMBINE[ensemble.aggregation](members if head is None else head(members), np.nan)
+        said = members if head is None else head(members)
+        prediction[rows] = COMBINE[ensemble.aggregation](said, np.nan)
         with np.errstate(all="ignore"):
+            spread[rows] = np.sqrt(mean_of_finite((said - mean_of_finite(said, np.nan)) ** 2, np.nan))
             loss = (members - y[rows]) ** 2 if head is None else np.abs(votes_of(members, ensemble.threshold) - y[rows])
         is_known = np.isfinite(loss)
         w = np.where(is_known, 1.0 if weight is None else weight[rows], 0.0)
         losses += (w * np.where(is_known, loss, 0.0)).sum(axis=1)
         weights += w.sum(axis=1)
-    return OutOfBag(prediction, losses / np.where(weights > 0, weights, np.nan))
+    return OutOfBag(prediction, spread, losses / np.where(weights > 0, weights, np.nan))

@@ -131,12 +131,10 @@ class Teams:
             prediction[:, rows] = self.combine(self.team_predictions(values))
         return prediction
 
-    def spread_of_teams(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
-        """Standard deviation of the teams' predictions of the first target on every row."""
-        spread = np.empty(len(X))
-        for rows, values in self.term_values(X, n_threads):
-            spread[rows] = self.team_predictions(values)[self.target_of == 0].std(axis=0)
-        return spread
+    def all_members(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
+        """Predictions of every team of the first target, (n_teams, n_rows)."""
+        parts = [self.team_predictions(v)[self.target_of == 0] for _, v in self.term_values(X, n_threads)]
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,26 @@ class Stack:
             prediction += weight * (level.predict(X, n_threads) - self.base[:, None])
         return prediction
 
-    def spread_of_teams(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
-        """Weighted standard deviations of the levels' teams on every row."""
-        spreads = [level.spread_of_teams(X, n_threads) for level in self.levels]
-        return np.einsum("l,ln->n", self.weights, np.stack(spreads)) if spreads else np.zeros(len(X))
+    def predict_with_spread(self, X: NDArray[Any], n_threads: int = 1) -> tuple[Matrix, Matrix]:
+        """Prediction of the first target, and weighted standard deviations of the levels' teams, on every row."""
+        prediction, spread = np.full(len(X), self.base[0]), np.zeros(len(X))
+        for weight, level in zip(self.weights, self.levels, strict=True):
+            for rows, values in level.term_values(X, n_threads):
+                members = level.team_predictions(values)
+                prediction[rows] += weight * (level.combine(members)[0] - self.base[0])
+                spread[rows] += weight * members[level.target_of == 0].std(axis=0)
+        return prediction, spread
+
+    def all_members(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
+        """Predictions of as many members as the largest level has teams, (n_members, n_rows).
+
+        Member k deviates from the prediction as the k-th team of every level does, levels weighed as in predictions;
+        of a level with fewer teams, they take turns.
+        """
+        members = self.predict(X, n_threads)[:1]
+        for weight, level in zip(self.weights, self.levels, strict=True):
+            teams = level.all_members(X, n_threads)
+            n_members = max(len(members), len(teams))
+            order = np.arange(n_members)
+            members = members[order % len(members)] + weight * (teams - teams.mean(axis=0))[order % len(teams)]
+        return members
