@@ -73,6 +73,7 @@ _PACKAGES = (
     "export",
     "fitness",
     "forest",
+    "inspection",
     "methods",
     "models",
     "selection",

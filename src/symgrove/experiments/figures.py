@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ COLOURS = {"2segp": "#D55E00", "independent": "#0072B2", "divnichgp": "#009E73",
 MARKERS = {"2segp": "x", "independent": "o", "divnichgp": "^", "ss+be": "s", "cgp": "D"}
 LABELS = {"2segp": "2SEGP", "independent": "independent", "divnichgp": "DivNichGP", "ss+be": "SS+BE", "cgp": "cGP"}
 LINES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4))]
-
-
-def check_installed() -> None:
-    """Say before any run what figures need."""
-    if find_spec("matplotlib") is None:
-        raise ValueError('figures need matplotlib: pip install "symgrove[studies]".')
 
 
 def draw(study: Study, rows: Rows, tasks: Tasks, out: Path, n_runs: int | None = None) -> list[Path]:

@@ -70,8 +70,6 @@ def run_study(
     own = own or {}
     study = replace(study, fingerprints={name: fingerprint_of(data) for name, data in own.items()})
     tasks = tasks_of(study, own)
-    if study.kind in figures.FIGURES:
-        figures.check_installed()
     planned = study.plan(n_runs, tasks)
     done = read_rows(out / RUNS_FILE)
     needed = {run.dataset for run in planned if run.key not in done or done[run.key]["error"] is not None}

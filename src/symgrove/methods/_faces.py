@@ -76,6 +76,13 @@ class EnsembleRegressor(RegressorMixin, ProgramEnsemble, IntervalRegressor):
             return self._predict_checked(X)
         return self._ensembles[0].predict(X, self._n_threads())
 
+    def predict_members(self, X: Any) -> Matrix:
+        """What each member predicts, (n_members, n_rows): one for each sample.
+
+        Where a member's output is not finite, it is what all predict together.
+        """
+        return self._ensembles[0].all_members(self._check_predict(X), self._n_threads())
+
     def _left_out(self, training: Training, outcome: Outcome) -> tuple[Matrix, Matrix]:
         if not self._has_out_of_bag():
             return np.full(len(training.X), np.nan), np.full(len(training.X), np.nan)
@@ -120,6 +127,22 @@ class EnsembleClassifier(ClassifierMixin, ProgramEnsemble, CalibratedClassifier)
         if self.classes_.size == 2:
             return combine_classes(self._ensembles[0].vote_share(X, self._n_threads())[None])
         return combine_classes(np.stack([e.mean_clipped(X, self._n_threads()) for e in self._ensembles]))
+
+    def predict_members(self, X: Any) -> Matrix:
+        """What each member says; outputs that are not finite count one half.
+
+        Two classes: its votes for the second, (n_members, n_rows). More: its scores, (n_classes, n_members, n_rows).
+        """
+        X = self._check_predict(X)
+        head = votes_of if self.classes_.size == 2 else clipped
+        found = []
+        for ensemble in self._ensembles:
+            parts = [
+                head(ensemble.member_predictions(o), ensemble.threshold)
+                for _, o in ensemble.outputs(X, self._n_threads())
+            ]
+            found.append(np.nan_to_num(np.concatenate(parts, axis=1), nan=THRESHOLD))
+        return found[0] if len(found) == 1 else np.stack(found)
 
     def decision_function(self, X: Any) -> Matrix:
         """Two classes: share of votes for the second class minus one half, (n_rows,). More: as `predict_proba`."""

@@ -22,7 +22,7 @@ from symgrove.methods._several import Part, States
 from symgrove.models.consensus import Recurring, recurring_parts
 from symgrove.models.importance import feature_importances
 from symgrove.models.members import Member, list_members
-from symgrove.models.out_of_bag import OutOfBag, predict_out_of_bag
+from symgrove.models.out_of_bag import OutOfBag, pack_samples, predict_out_of_bag
 from symgrove.models.standardization import Standardization
 
 
@@ -75,6 +75,7 @@ class ProgramEnsemble(EvolvedEnsemble):
         if self._has_out_of_bag():
             self._set_out_of_bag(job.training, np.stack([f.prediction for f in found]), n_given)
             self._oob_spread = found[0].spread
+            self._outside = pack_samples(outcome.found.outside, job.training.rows)
         self.feature_importances_ = feature_importances(self._ensembles, job.training.X, job.seed)
 
     def consensus(self, n_most: int | None = 10) -> list[Recurring]:

@@ -254,6 +254,17 @@ class _GroveParameters(EvolvedEnsemble):
         self.size_path_ = [size_point(s, names) for s in outcome.found.smaller] if is_one_team else []
         self.feature_importances_ = team_importances(stack, job.training.X, job.seed)
 
+    def predict_members(self, X: Any) -> Matrix:
+        """What each team predicts, (n_members, n_rows).
+
+        Of a classifier, the probability of the second class; of more classes, (n_classes, n_members, n_rows).
+        Of a stack, member k differs from the prediction as the k-th team of every level does.
+        """
+        X = self._check_predict(X)
+        stack = self._ensembles[0]
+        found = [stack.all_members(X, self._n_threads(), k) for k in range(len(stack.base))]
+        return found[0] if len(found) == 1 else np.stack(found)
+
     def shared_terms(self, n_most: int | None = 20) -> list[SharedTerm]:
         """The heaviest ensemble as one sum: terms with the mean and the spread of their coefficients over the teams.
 
@@ -401,7 +412,7 @@ class GroveClassifier(ClassifierMixin, _GroveClassifierParameters, CalibratedCla
         if n_rows <= MOST_ROWS_FOR_FOLDS:
             return ()
         numbers = self.population_size, self.population_size // 2, self.n_joining, 2 * self.max_terms, 1e-3
-        return (Path("strong", self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), (30, 100)),)
+        return (Path("strong", self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), (30, 100, 200)),)
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
         self.classes_, targets = encode_labels(y)

@@ -102,7 +102,7 @@ def state_of(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
     """What pickle, joblib and skops store: models as text, because they hold functions and many small objects."""
     if "_ensembles" not in state:
         return state
-    kept = {name: value for name, value in state.items() if name not in _MADE_ANEW}
+    kept = {name: value for name, value in state.items() if name not in (*_MADE_ANEW, "_outside")}
     return {**kept, "_model_text": json.dumps(ensembles_to_document(estimator), separators=(",", ":"))}
 
 

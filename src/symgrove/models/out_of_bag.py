@@ -5,7 +5,7 @@ Optimistic: samples share one population, so a row shapes programs also through 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,22 @@ class OutOfBag(NamedTuple):
     prediction: NDArray[np.float64]
     spread: NDArray[np.float64]
     error: NDArray[np.float64]
+
+
+class Samples(NamedTuple):
+    """Which training rows members left out, a bit for each, and where these rows are in what the user gave."""
+
+    packed: list[NDArray[np.uint8]]
+    rows: NDArray[np.intp]
+
+    def masks(self) -> list[NDArray[np.bool_]]:
+        """For each target, the rows that each member left out, (n_members, n_rows)."""
+        return [np.unpackbits(bits, axis=1, count=self.rows.size).astype(bool) for bits in self.packed]
+
+
+def pack_samples(outside: Sequence[NDArray[np.bool_]], rows: NDArray[np.intp]) -> Samples:
+    """Undo `Samples.masks`."""
+    return Samples([np.packbits(mask, axis=1) for mask in outside], rows)
 
 
 def predict_out_of_bag(

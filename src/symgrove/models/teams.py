@@ -131,9 +131,9 @@ class Teams:
             prediction[:, rows] = self.combine(self.team_predictions(values))
         return prediction
 
-    def all_members(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
-        """Predictions of every team of the first target, (n_teams, n_rows)."""
-        parts = [self.team_predictions(v)[self.target_of == 0] for _, v in self.term_values(X, n_threads)]
+    def all_members(self, X: NDArray[Any], n_threads: int = 1, target: int = 0) -> Matrix:
+        """Predictions of every team of a target, (n_teams, n_rows)."""
+        parts = [self.team_predictions(v)[self.target_of == target] for _, v in self.term_values(X, n_threads)]
         return np.concatenate(parts, axis=1)
 
 
@@ -166,15 +166,15 @@ class Stack:
                 spread[rows] += weight * members[level.target_of == 0].std(axis=0)
         return prediction, spread
 
-    def all_members(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
+    def all_members(self, X: NDArray[Any], n_threads: int = 1, target: int = 0) -> Matrix:
         """Predictions of as many members as the largest level has teams, (n_members, n_rows).
 
         Member k deviates from the prediction as the k-th team of every level does, levels weighed as in predictions;
         of a level with fewer teams, they take turns.
         """
-        members = self.predict(X, n_threads)[:1]
+        members = self.predict(X, n_threads)[[target]]
         for weight, level in zip(self.weights, self.levels, strict=True):
-            teams = level.all_members(X, n_threads)
+            teams = level.all_members(X, n_threads, target)
             n_members = max(len(members), len(teams))
             order = np.arange(n_members)
             members = members[order % len(members)] + weight * (teams - teams.mean(axis=0))[order % len(teams)]

@@ -1,0 +1,80 @@
+"""What questions about a model share: names of features, rows drawn from the data, what is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.text import feature_labels
+
+Matrix = NDArray[np.float64]
+
+
+def checked(model: Any, X: Any) -> Matrix:
+    """Rows as the model takes them."""
+    found: Matrix = model._check_predict(X)
+    return found
+
+
+def names_of(model: Any) -> list[str]:
+    """Names of the features."""
+    return feature_labels(model.n_features_in_, getattr(model, "feature_names_in_", None))
+
+
+def feature_index(model: Any, feature: Any) -> int:
+    """The place of a feature, given by name or index."""
+    names = names_of(model)
+    if isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and 0 <= feature < len(names):
+        return int(feature)
+    if feature in names:
+        return names.index(feature)
+    raise ValueError(f"feature must be one of {names}, or its index, got {feature!r}.")
+
+
+def features_to_show(model: Any, features: Sequence[Any] | None, n_most: int) -> list[int]:
+    """Places of the features that were asked for, or of those that act most."""
+    if features is not None:
+        return [feature_index(model, feature) for feature in features]
+    order = np.argsort(-model.feature_importances_, kind="stable")[:n_most]
+    return [int(i) for i in order]
+
+
+def some_rows(n_rows: int, n_most: int, random_state: int) -> NDArray[np.intp]:
+    """All rows, or so many drawn at random, in their order."""
+    if n_rows <= n_most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(random_state).choice(n_rows, n_most, replace=False))
+
+
+def class_index(model: Any, target: Any) -> int | None:
+    """The place of a class, the last one if none is given; None for regressors."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        if target is not None:
+            raise ValueError(f"target is the label of a class, and this is a regressor; got {target!r}.")
+        return None
+    if target is None:
+        return len(classes) - 1
+    found = np.flatnonzero(classes == target)
+    if found.size != 1:
+        raise ValueError(f"target must be one of {list(classes)}, got {target!r}.")
+    return int(found[0])
+
+
+def prediction(model: Any, X: Matrix, target: int | None) -> Matrix:
+    """The prediction, or the probability of a class."""
+    found: Matrix = model.predict(X) if target is None else model.predict_proba(X)[:, target]
+    return found
+
+
+def member_predictions(model: Any, X: Matrix, target: int | None) -> Matrix:
+    """What each member predicts, or says of a class, (n_members, n_rows)."""
+    members: Matrix = model.predict_members(X)
+    if target is None:
+        return members
+    if members.ndim == 3:
+        return members[target]
+    return members if target == 1 else 1 - members

@@ -1,0 +1,89 @@
+"""Whether promises hold: intervals against the coverage they were asked for, probabilities against frequencies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.inspection._input import checked, class_index
+from symgrove.inspection._style import BLUE, Axes, new_axes
+
+Matrix = NDArray[np.float64]
+LEVELS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
+# Standard errors of a share that are drawn to both sides.
+BAND = 1.96
+
+
+def coverage(model: Any, X: Any, y: Any, levels: Sequence[float] = LEVELS, method: str = "auto") -> Matrix:
+    """Share of the rows that are inside the intervals of each coverage, (n_levels,)."""
+    X, y = checked(model, X), np.asarray(y, dtype=np.float64)
+    found = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*rows are too few for a coverage")  # infinite: all are inside
+        for level in levels:
+            low, high = model.predict_interval(X, level, method).T
+            found.append(np.mean((low <= y) & (y <= high)))
+    return np.array(found)
+
+
+def reliability(model: Any, X: Any, y: Any, *, target: Any = None, n_bins: int = 10) -> tuple[Matrix, Matrix, Matrix]:
+    """Mean predicted probability, share of the class, and number of rows, in bins of as many rows each."""
+    X = checked(model, X)
+    k = class_index(model, target)
+    if k is None:
+        raise ValueError("reliability is for classifiers; for regressors, see `coverage`.")
+    predicted = model.predict_proba(X)[:, k]
+    is_class = np.asarray(y) == model.classes_[k]
+    ends = np.unique(np.quantile(predicted, np.linspace(0, 1, n_bins + 1)))
+    place = np.clip(np.searchsorted(ends, predicted, side="right") - 1, 0, max(ends.size - 2, 0))
+    counts = np.bincount(place).astype(np.float64)
+    used = counts > 0
+    means = np.bincount(place, predicted)[used] / counts[used]
+    return means, np.bincount(place, is_class)[used] / counts[used], counts[used]
+
+
+class CalibrationDisplay:
+    """What was promised against what came: coverage of intervals, or probabilities of a class.
+
+    Attributes
+    ----------
+    promised, found : (n_points,)
+    n_rows : (n_points,)
+        Rows behind each point.
+    label : str
+    """
+
+    def __init__(self, promised: Matrix, found: Matrix, n_rows: Matrix, label: str) -> None:
+        self.promised = promised
+        self.found = found
+        self.n_rows = n_rows
+        self.label = label
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, y: Any, *, target: Any = None, method: str = "auto", ax: Axes | None = None
+    ) -> CalibrationDisplay:
+        """Of a regressor its intervals (`method` as in `predict_interval`), of a classifier its probabilities."""
+        if hasattr(model, "classes_"):
+            k = class_index(model, target)
+            return cls(*reliability(model, X, y, target=target), f"probability of {model.classes_[k]}").plot(ax=ax)
+        levels = np.array(LEVELS)
+        n_rows = np.full(levels.size, len(np.asarray(y)))
+        return cls(levels, coverage(model, X, y, LEVELS, method), n_rows, "share inside intervals").plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> CalibrationDisplay:
+        """Draw the points, with what chance alone would do to a perfect model."""
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        error = BAND * np.sqrt(self.promised * (1 - self.promised) / np.maximum(self.n_rows, 1))
+        self.ax_.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+        low, high = np.clip([self.promised - error, self.promised + error], 0, 1)
+        self.ax_.fill_between(self.promised, low, high, color="grey", alpha=0.25, linewidth=0)
+        self.ax_.plot(self.promised, self.found, "o-", color=BLUE, markersize=4)
+        self.ax_.set_xlabel(f"promised: {self.label}")
+        self.ax_.set_ylabel("observed")
+        return self

@@ -1,0 +1,237 @@
+"""Exact derivatives of a model's prediction with respect to its features: formulas differentiate.
+
+The plan of the model (export/plan.py) is run forwards, then backwards (reverse mode): one pass gives the derivatives
+with respect to all features, clips and the way members are combined included. At kinks (of max, abs, clips) it is the
+derivative to one side, and where there is none (a root of zero) 0. Votes have no derivative; theirs is that of the mean
+of the members' scaled outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.export.plan import Block, Plan, Step, Target
+from symgrove.forest.primitives import BUILTIN
+from symgrove.inspection._input import checked, class_index
+from symgrove.inspection._style import Axes, new_axes
+
+Matrix = NDArray[np.float64]
+VALUES_AT_A_TIME = 1 << 24
+
+# Steps of plans that are no primitives: value and derivative, from the first operands and the numbers.
+_OWN: dict[str, tuple[Callable[..., Any], tuple[Callable[..., Any], ...]]] = {
+    "quotient": (lambda a, b: a / b, (lambda a, b: 1 / b, lambda a, b: -a / b**2)),
+    "within": (np.clip, (lambda a, low, high: np.where((a > low) & (a < high), 1.0, 0.0),)),
+    "finite": (
+        lambda a, other: np.where(np.isfinite(a), a, other),
+        (lambda a, other: np.where(np.isfinite(a), 1.0, 0.0),),
+    ),
+}
+
+
+def derivatives(model: Any, X: Any, target: Any = None) -> Matrix:
+    """Derivative of the prediction with respect to each feature, on each row.
+
+    Parameters
+    ----------
+    model : fitted estimator of symgrove
+    X : array-like of shape (n_rows, n_features)
+    target : label, optional
+        Of a classifier: the class whose probability is differentiated; the last one if not given.
+
+    Returns
+    -------
+    derivatives : ndarray of shape (n_rows, n_features)
+        In units of the prediction for one unit of the feature.
+    """
+    plan = model._plan()
+    X = checked(model, X)
+    k = class_index(model, target) or 0
+    found = np.empty(X.shape)
+    n_at_once = max(1, VALUES_AT_A_TIME // max(len(plan.steps), 1))
+    for start in range(0, len(X), n_at_once):
+        rows = slice(start, start + n_at_once)
+        found[rows] = _of_rows(plan, X[rows], k)
+    return found
+
+
+def sensitivity(model: Any, X: Any, target: Any = None) -> Matrix:
+    """Mean size of the derivatives times the standard deviations of the features, (n_features,).
+
+    How much the prediction moves, on average, with a small move of a feature, a standard deviation as the unit.
+    """
+    X = checked(model, X)
+    found: Matrix = np.abs(derivatives(model, X, target)).mean(axis=0) * X.std(axis=0)
+    return found
+
+
+def _of_rows(plan: Plan, X: Matrix, k: int) -> Matrix:
+    with np.errstate(all="ignore"):
+        values = _forwards(plan, X)
+        if plan.classes is None:
+            return _backwards(plan, values, plan.targets[0], X)[1]
+        found = [_backwards(plan, values, target, X) for target in plan.targets]
+        return _of_probability(plan, np.stack([f[0] for f in found]), np.stack([f[1] for f in found]), k)
+
+
+def _forwards(plan: Plan, X: Matrix) -> list[Matrix]:
+    values: list[Matrix] = []
+    for step in plan.steps:
+        if step.name == "input":
+            values.append(X[:, int(step.numbers[0])])
+        elif step.name == "constant":
+            values.append(np.full(len(X), step.numbers[0]))
+        else:
+            values.append(np.asarray(_apply(_meaning(step), step, values)))
+    return values
+
+
+def _meaning(step: Step) -> Callable[..., Any]:
+    return _OWN[step.name][0] if step.name in _OWN else BUILTIN[step.name].meaning
+
+
+def _apply(function: Callable[..., Any], step: Step, values: list[Matrix]) -> Any:
+    operands = [values[arg] for arg in step.args]
+    if step.name in _OWN:
+        return function(*operands, *step.numbers)
+    first, second = operands[0], operands[-1]  # functions of one operand ignore the second
+    return function(first, second, step.numbers[0] if step.numbers else 0.0)
+
+
+def _backwards(plan: Plan, values: list[Matrix], target: Target, X: Matrix) -> tuple[Matrix, Matrix]:
+    """A target's value, (n_rows,), and its derivatives, (n_rows, n_features)."""
+    adjoint: dict[int, Matrix] = {}
+    total = np.full(len(X), 0.0 if target.base is None else target.base)
+    for weight, block in zip(target.weights, target.blocks, strict=True):
+        outputs = np.stack([values[v] for v in block.values]) if block.values else np.empty((0, len(X)))
+        found, slopes = _block(block, outputs)
+        total = found if target.base is None else total + weight * (found - target.base)
+        for position, value in enumerate(block.values):
+            adjoint[value] = adjoint.get(value, 0.0) + weight * slopes[position]
+    result = np.zeros(X.shape)
+    for i in range(len(plan.steps) - 1, -1, -1):
+        own = adjoint.pop(i, None)
+        step = plan.steps[i]
+        if own is None or step.name == "constant":
+            continue
+        if step.name == "input":
+            result[:, int(step.numbers[0])] += own
+            continue
+        local = _OWN[step.name][1] if step.name in _OWN else BUILTIN[step.name].derivative
+        for arg, derivative in zip(step.args, local, strict=True):
+            slope = _apply(derivative, step, values)
+            # A root of zero has no slope; mostly it is one of x - x, which is zero all around.
+            adjoint[arg] = adjoint.get(arg, 0.0) + np.where(np.isfinite(slope), own * slope, 0.0)
+    return total, result
+
+
+def _block(block: Block, outputs: Matrix) -> tuple[Matrix, Matrix]:
+    """Value of a block, and its derivatives with respect to its values, (n_values, n_rows)."""
+    coefficients = np.zeros((len(block.rows), len(block.values)))
+    for j, row in enumerate(block.rows):
+        np.add.at(coefficients[j], list(row.indices), row.coefficients)
+    intercept = np.array([row.intercept for row in block.rows])
+    if block.combine == "pooled":
+        is_finite = np.isfinite(outputs)
+        counts = np.array(block.counts) @ is_finite
+        members = np.where(is_finite, coefficients.diagonal()[:, None] * outputs + intercept[:, None], 0.0)
+        slopes = np.where(is_finite, coefficients.diagonal()[:, None] / counts, 0.0)
+        return _or_fallback(block, members.sum(axis=0) / counts, slopes)
+    members, local = _headed(block, coefficients @ outputs + intercept[:, None])
+    value, shares = _combined(block, members)
+    return _or_fallback(block, value, coefficients.T @ np.where(shares == 0, 0.0, shares * local))
+
+
+def _or_fallback(block: Block, value: Matrix, slopes: Matrix) -> tuple[Matrix, Matrix]:
+    if block.fallback is None:
+        return value, slopes
+    is_finite = np.isfinite(value)
+    return np.where(is_finite, value, block.fallback), np.where(is_finite, slopes, 0.0)
+
+
+def _headed(block: Block, members: Matrix) -> tuple[Matrix, Matrix]:
+    """Members after the head, and the head's derivative."""
+    low, high = block.limits
+    if block.head == "within":
+        return np.clip(members, low, high), np.where((members > low) & (members < high), 1.0, 0.0)
+    if block.head == "share":
+        shifted = members - (block.threshold - 0.5)
+        return np.clip(shifted, 0.0, 1.0), np.where((shifted > 0) & (shifted < 1), 1.0, 0.0)
+    if block.head == "logistic":
+        p = 1 / (1 + np.exp(-np.clip(members, low, high)))
+        return p, np.where((members > low) & (members < high), p * (1 - p), 0.0)
+    return members, np.ones(members.shape)
+
+
+def _combined(block: Block, members: Matrix) -> tuple[Matrix, Matrix]:
+    """What members say together, and the share of each in it."""
+    n = len(members)
+    counted = np.ones(members.shape, dtype=bool) if block.fallback is None else np.isfinite(members)
+    if block.combine == "mean":
+        shares = counted / counted.sum(axis=0)
+    else:
+        order = np.argsort(np.where(counted, members, np.inf), axis=0, kind="stable")
+        place = np.argsort(order, axis=0)
+        if block.combine == "trimmed":
+            shares = ((place >= block.n_outer) & (place < n - block.n_outer)) / (n - 2 * block.n_outer)
+        else:
+            n_counted = counted.sum(axis=0)
+            shares = 0.5 * (place == (n_counted - 1) // 2) + 0.5 * (place == n_counted // 2)
+    return np.sum(np.where(shares == 0, 0.0, shares * members), axis=0), shares
+
+
+def _of_probability(plan: Plan, scores: Matrix, slopes: Matrix, k: int) -> Matrix:
+    """Derivatives of the probability of class k, from the targets and theirs, (n_targets, n_rows, n_features)."""
+    if len(scores) == 1:
+        shares = np.stack([1 - scores[0], scores[0]])
+        of_shares = np.stack([-slopes[0], slopes[0]])
+    else:
+        total = scores.sum(axis=0)
+        shares = np.where(total == 0, 1 / len(scores), scores / total)
+        of_total = shares[:, :, None] * slopes.sum(axis=0)
+        of_shares = np.where((total == 0)[:, None], 0.0, (slopes - of_total) / total[:, None])
+    if plan.correction is None:
+        return of_shares[k]
+    power, weights, floor = plan.correction
+    raised = weights[:, None] * np.maximum(shares, floor) ** power
+    of_raised = np.where(shares > floor, power * raised / np.maximum(shares, floor), 0.0)[:, :, None] * of_shares
+    sums = raised.sum(axis=0)[:, None]
+    result: Matrix = (of_raised[k] - raised[k][:, None] / sums * of_raised.sum(axis=0)) / sums
+    return result
+
+
+class DerivativeDisplay:
+    """How strongly, and in which direction, the prediction reacts to each feature: the derivatives on all rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_features)
+        Derivatives times the standard deviation of each feature.
+    features : list of str
+    """
+
+    def __init__(self, values: Matrix, features: list[str]) -> None:
+        self.values = values
+        self.features = features
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, *, target: Any = None, ax: Axes | None = None) -> DerivativeDisplay:
+        """Compute and plot."""
+        plan = model._plan()
+        scale = checked(model, X).std(axis=0)
+        return cls(derivatives(model, X, target) * scale, plan.features).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None, n_most: int = 15) -> DerivativeDisplay:
+        """Draw a box for each of the features with the largest derivatives: half of the rows, and nine tenths."""
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        order = np.argsort(np.abs(self.values).mean(axis=0))[-n_most:]
+        self.ax_.axvline(0, color="grey", linewidth=0.8)
+        self.ax_.boxplot(self.values[:, order], orientation="horizontal", whis=(5, 95), showfliers=False)
+        self.ax_.set_yticks(range(1, order.size + 1), [self.features[i] for i in order])
+        self.ax_.set_xlabel("change of the prediction for one standard deviation of the feature")
+        return self

@@ -1,0 +1,66 @@
+"""Predictions beside the truth: predicted against actual, and residuals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.inspection._input import checked, some_rows
+from symgrove.inspection._style import BLUE, ORANGE, Axes, new_axes
+
+Matrix = NDArray[np.float64]
+KINDS = ("actual_vs_predicted", "residual_vs_predicted")
+
+
+class PredictionErrorDisplay:
+    """Points for rows, with their intervals if there are any.
+
+    Attributes
+    ----------
+    actual, predicted : (n_rows,)
+    intervals : (n_rows, 2) or None
+    """
+
+    def __init__(self, actual: Matrix, predicted: Matrix, intervals: Matrix | None = None) -> None:
+        self.actual = actual
+        self.predicted = predicted
+        self.intervals = intervals
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        kind: str = "actual_vs_predicted",
+        coverage: float | None = None,
+        n_rows: int = 500,
+        random_state: int = 0,
+        ax: Axes | None = None,
+    ) -> PredictionErrorDisplay:
+        """Compute for at most `n_rows` rows, drawn at random, and plot; with `coverage`, intervals too."""
+        X = checked(model, X)
+        rows = some_rows(len(X), n_rows, random_state)
+        intervals = None if coverage is None else model.predict_interval(X[rows], coverage)
+        return cls(np.asarray(y, dtype=np.float64)[rows], model.predict(X[rows]), intervals).plot(ax=ax, kind=kind)
+
+    def plot(self, ax: Axes | None = None, kind: str = "actual_vs_predicted") -> PredictionErrorDisplay:
+        """Draw actual values, or residuals (actual less predicted), against predictions."""
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}.")
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        is_residual = kind == KINDS[1]
+        shift = self.predicted if is_residual else np.zeros(self.predicted.size)
+        if self.intervals is not None:
+            low, high = self.intervals.T - shift
+            self.ax_.vlines(self.predicted, low, high, color="grey", alpha=0.3, linewidth=0.8)
+        self.ax_.scatter(self.predicted, self.actual - shift, s=9, color=BLUE, alpha=0.6, linewidths=0)
+        ends = [self.predicted.min(), self.predicted.max()]
+        self.ax_.plot(ends, [0, 0] if is_residual else ends, color=ORANGE, linewidth=1)
+        self.ax_.set_xlabel("predicted")
+        self.ax_.set_ylabel("actual less predicted" if is_residual else "actual")
+        return self

@@ -1,0 +1,138 @@
+"""How much worse a model predicts when a feature is shuffled."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.inspection import permutation_importance as shuffled
+
+from symgrove.inspection._input import checked, names_of
+from symgrove.inspection._style import BLUE, Axes, new_axes
+from symgrove.models.ensemble import votes_of
+from symgrove.models.out_of_bag import Samples
+
+Matrix = NDArray[np.float64]
+
+
+class Importance(NamedTuple):
+    """Decrease of the score (R² or accuracy) for each feature, (n_features,), its standard deviation, and the names."""
+
+    mean: Matrix
+    deviation: Matrix
+    features: list[str]
+
+
+def permutation_importance(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    rows: str = "held-out",
+    n_repeats: int = 5,
+    random_state: int = 0,
+    scoring: Any = None,
+) -> Importance:
+    """Importance of every feature by shuffling it.
+
+    Parameters
+    ----------
+    model : fitted estimator of symgrove
+    X, y : array-like
+        Rows that the model was not fitted on; or, out of bag, the very rows that `fit` was given.
+    rows : "held-out" or "oob"
+        held-out: the whole ensemble on the rows given (scikit-learn's `permutation_importance`). oob: each member on
+        the training rows that its sample left out; needs no extra rows, but members share one population, so these
+        rows are not quite new to them. Only for ensembles of programs that were fitted, not loaded: files do not hold
+        the samples.
+    n_repeats : int
+    random_state : int
+    scoring : str or callable, optional
+        Of scikit-learn, for held-out rows.
+    """
+    if rows not in ("held-out", "oob"):
+        raise ValueError(f"rows must be 'held-out' or 'oob', got {rows!r}.")
+    if rows == "held-out":
+        checked(model, X)
+        found = shuffled(model, X, y, n_repeats=n_repeats, random_state=random_state, scoring=scoring)
+        return Importance(found.importances_mean, found.importances_std, names_of(model))
+    if scoring is not None:
+        raise ValueError("scoring is for rows='held-out'; out of bag, it is R² or accuracy.")
+    outside = getattr(model, "_outside", None)
+    if outside is None:
+        raise ValueError(
+            f"this {type(model).__name__} does not know which training rows its members left out: give rows that it "
+            "was not fitted on, with rows='held-out'."
+        )
+    drops = _out_of_bag(model, checked(model, X), np.asarray(y), outside, n_repeats, random_state)
+    return Importance(drops.mean(axis=0), drops.std(axis=0), names_of(model))
+
+
+def _out_of_bag(model: Any, X: Matrix, y: NDArray[Any], outside: Samples, n_repeats: int, random_state: int) -> Matrix:
+    """Decreases of the score, (n_repeats, n_features)."""
+    rows, masks = outside.rows, outside.masks()
+    if rows.size and rows.max() >= len(X):
+        raise ValueError(f"X has {len(X)} rows, fewer than `fit` was given: out of bag, X and y must be the same rows.")
+    X, targets = X[rows], _targets(model, y[rows])
+    before = _loss(model, X, targets, masks)
+    scale = 1.0 if hasattr(model, "classes_") else float(targets[0].var()) or 1.0
+    rng = np.random.default_rng(random_state)
+    drops = np.empty((n_repeats, X.shape[1]))
+    for r in range(n_repeats):
+        for j in range(X.shape[1]):
+            moved = X.copy()
+            moved[:, j] = moved[rng.permutation(len(X)), j]
+            drops[r, j] = (_loss(model, moved, targets, masks) - before) / scale
+    return drops
+
+
+def _targets(model: Any, y: NDArray[Any]) -> Matrix:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return np.asarray(y, dtype=np.float64)[None]
+    own = classes[1:] if len(classes) == 2 else classes
+    return np.stack([(y == label).astype(np.float64) for label in own])
+
+
+def _loss(model: Any, X: Matrix, targets: Matrix, masks: list[NDArray[np.bool_]]) -> float:
+    """Mean over the members of their mean loss outside their samples: squares, or wrong votes."""
+    found = []
+    for ensemble, target, mask in zip(model._ensembles, targets, masks, strict=True):
+        for rows, outputs in ensemble.outputs(X):
+            members = ensemble.member_predictions(outputs)
+            if hasattr(model, "classes_"):
+                losses = np.abs(votes_of(members, ensemble.threshold) - target[rows])
+            else:
+                losses = (members - target[rows]) ** 2
+            counted = mask[:, rows] & np.isfinite(losses)
+            found.append([np.where(counted, losses, 0.0).sum(axis=1), counted.sum(axis=1)])
+    sums, counts = np.concatenate(found, axis=1)
+    return float(np.mean(sums[counts > 0] / counts[counts > 0]))
+
+
+class ImportanceDisplay:
+    """Bars, the most important feature on top.
+
+    Attributes
+    ----------
+    found : Importance
+    """
+
+    def __init__(self, found: Importance) -> None:
+        self.found = found
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Axes | None = None, **options: Any) -> ImportanceDisplay:
+        """Compute and plot. Options: see `permutation_importance`."""
+        return cls(permutation_importance(model, X, y, **options)).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None, n_most: int = 15) -> ImportanceDisplay:
+        """Draw a bar for each of the most important features, with its standard deviation over the repeats."""
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        order = np.argsort(self.found.mean)[-n_most:]
+        names = [self.found.features[i] for i in order]
+        self.ax_.barh(names, self.found.mean[order], xerr=self.found.deviation[order], color=BLUE, ecolor="grey")
+        self.ax_.set_xlabel("decrease of the score when the feature is shuffled")
+        return self

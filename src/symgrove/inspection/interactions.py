@@ -1,0 +1,110 @@
+"""How much of the joint effect of two features is more than the sum of their own effects (Friedman and Popescu's H)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.inspection._input import checked, class_index, features_to_show, names_of, prediction, some_rows
+from symgrove.inspection._style import BLUE, Axes, new_axes
+
+Matrix = NDArray[np.float64]
+
+
+class Interaction(NamedTuple):
+    """A pair of features.
+
+    `strength` is the share of the variance of their joint partial dependence that their own ones do not explain (H²);
+    `effect` is the standard deviation of that part, in units of the prediction.
+    """
+
+    first: str
+    second: str
+    strength: float
+    effect: float
+
+
+def interactions(
+    model: Any,
+    X: Any,
+    features: Sequence[Any] | None = None,
+    *,
+    target: Any = None,
+    n_most: int = 6,
+    n_rows: int = 50,
+    random_state: int = 0,
+) -> list[Interaction]:
+    """Interactions of all pairs of some features, the largest effect first.
+
+    Parameters
+    ----------
+    model : fitted estimator of symgrove
+    X : array-like of shape (n_rows, n_features)
+    features : sequence of str or int, optional
+        Otherwise the `n_most` that act most.
+    target : label, optional
+        Of a classifier: the class whose probability is looked at; the last one if not given.
+    n_most : int
+    n_rows : int
+        Rows, drawn at random; a pair takes `n_rows`² predictions.
+    random_state : int
+    """
+    X = checked(model, X)
+    k = class_index(model, target)
+    shown = features_to_show(model, features, n_most)
+    rows = X[some_rows(len(X), n_rows, random_state)]
+    alone = {j: _centred(model, rows, (j,), k) for j in shown}
+    names = names_of(model)
+    found = []
+    for i, j in combinations(shown, 2):
+        joint = _centred(model, rows, (i, j), k)
+        rest = joint - alone[i] - alone[j]
+        total = float(np.mean(joint**2))
+        strength = float(np.mean(rest**2)) / total if total > 0 else 0.0
+        found.append(Interaction(names[i], names[j], strength, float(np.sqrt(np.mean(rest**2)))))
+    return sorted(found, key=lambda pair: -pair.effect)
+
+
+def _centred(model: Any, rows: Matrix, features: tuple[int, ...], target: int | None) -> Matrix:
+    """Partial dependence on features at the rows' own values, less its mean."""
+    n = len(rows)
+    moved = np.repeat(rows[None], n, axis=0)
+    for j in features:
+        moved[:, :, j] = rows[:, j][:, None]
+    means = prediction(model, moved.reshape(-1, rows.shape[1]), target).reshape(n, n).mean(axis=1)
+    return means - means.mean()
+
+
+class InteractionDisplay:
+    """Effects of the strongest interactions as bars.
+
+    Attributes
+    ----------
+    pairs : list of Interaction
+    """
+
+    def __init__(self, pairs: list[Interaction]) -> None:
+        self.pairs = pairs
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, features: Sequence[Any] | None = None, *, ax: Axes | None = None, **options: Any
+    ) -> InteractionDisplay:
+        """Compute and plot. Options: see `interactions`."""
+        return cls(interactions(model, X, features, **options)).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None, n_most: int = 10) -> InteractionDisplay:
+        """Draw a bar for each of the strongest."""
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        shown = self.pairs[:n_most][::-1]
+        self.ax_.barh([f"{p.first} × {p.second}" for p in shown], [p.effect for p in shown], color=BLUE)
+        for y, pair in enumerate(shown):
+            self.ax_.annotate(f"H² {pair.strength:.2f}", (pair.effect, y), xytext=(3, 0), textcoords="offset points")
+        self.ax_.set_xlabel("standard deviation of what the two add together")
+        self.ax_.margins(x=0.2)
+        return self

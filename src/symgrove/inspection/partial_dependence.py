@@ -1,0 +1,140 @@
+"""What the model predicts, on average and row by row, when one feature is set to given values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.inspection._input import (
+    checked,
+    class_index,
+    feature_index,
+    features_to_show,
+    member_predictions,
+    names_of,
+    prediction,
+    some_rows,
+)
+from symgrove.inspection._style import BLUE, Axes, new_axes
+
+Matrix = NDArray[np.float64]
+BAND = (0.1, 0.9)
+
+
+class Curve(NamedTuple):
+    """Partial dependence on one feature.
+
+    Attributes
+    ----------
+    feature : str
+    grid : (n_points,)
+        Values of the feature.
+    average : (n_points,)
+        Mean prediction over the rows.
+    individual : (n_rows, n_points)
+        Prediction of each row.
+    low, high : (n_points,)
+        Between them are the averages of eight in ten members: how far the members agree.
+    """
+
+    feature: str
+    grid: Matrix
+    average: Matrix
+    individual: Matrix
+    low: Matrix
+    high: Matrix
+
+
+def partial_dependence(
+    model: Any,
+    X: Any,
+    feature: Any,
+    *,
+    target: Any = None,
+    n_points: int = 30,
+    n_rows: int = 200,
+    random_state: int = 0,
+) -> Curve:
+    """Predictions with a feature set to each of some values, on rows of X.
+
+    Parameters
+    ----------
+    model : fitted estimator of symgrove
+    X : array-like of shape (n_rows, n_features)
+    feature : str or int
+    target : label, optional
+        Of a classifier: the class whose probability is shown; the last one if not given.
+    n_points : int
+        Values of the feature: quantiles from 2 % to 98 %, or all of them if there are fewer.
+    n_rows : int
+        At most so many rows, drawn at random.
+    random_state : int
+    """
+    X = checked(model, X)
+    j, k = feature_index(model, feature), class_index(model, target)
+    grid = _grid(X[:, j], n_points)
+    rows = X[some_rows(len(X), n_rows, random_state)]
+    moved = np.repeat(rows[None], grid.size, axis=0)
+    moved[:, :, j] = grid[:, None]
+    flat = moved.reshape(-1, X.shape[1])
+    individual = prediction(model, flat, k).reshape(grid.size, len(rows))
+    members = member_predictions(model, flat, k).reshape(-1, grid.size, len(rows)).mean(axis=2)
+    low, high = np.quantile(members, BAND, axis=0)
+    return Curve(names_of(model)[j], grid, individual.mean(axis=1), individual.T, low, high)
+
+
+def _grid(values: Matrix, n_points: int) -> Matrix:
+    distinct = np.unique(values)
+    if distinct.size <= n_points:
+        return distinct
+    return np.unique(np.quantile(values, np.linspace(0.02, 0.98, n_points)))
+
+
+class PartialDependenceDisplay:
+    """Average, individual curves, and the members' band, for several features.
+
+    Attributes
+    ----------
+    curves : list of Curve
+    label : str
+        Of the vertical axis.
+    """
+
+    def __init__(self, curves: list[Curve], label: str = "prediction") -> None:
+        self.curves = curves
+        self.label = label
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        features: Sequence[Any] | None = None,
+        *,
+        target: Any = None,
+        n_most: int = 4,
+        ax: Sequence[Axes] | None = None,
+        **options: Any,
+    ) -> PartialDependenceDisplay:
+        """Compute and plot; without `features`, for the `n_most` that act most. Options: see `partial_dependence`."""
+        shown = features_to_show(model, features, n_most)
+        k = class_index(model, target)
+        label = "prediction" if k is None else f"probability of {model.classes_[k]}"
+        curves = [partial_dependence(model, X, j, target=target, **options) for j in shown]
+        return cls(curves, label).plot(ax=ax)
+
+    def plot(self, ax: Sequence[Axes] | None = None, n_individual: int = 30) -> PartialDependenceDisplay:
+        """Draw each curve on axes of its own."""
+        self.axes_ = list(np.atleast_1d(ax)) if ax is not None else [new_axes() for _ in self.curves]
+        if len(self.axes_) != len(self.curves):
+            raise ValueError(f"ax must have {len(self.curves)} axes, one for each feature, got {len(self.axes_)}.")
+        for axes, curve in zip(self.axes_, self.curves, strict=True):
+            axes.plot(curve.grid, curve.individual[:n_individual].T, color="grey", linewidth=0.5, alpha=0.35)
+            axes.fill_between(curve.grid, curve.low, curve.high, color=BLUE, alpha=0.3, linewidth=0)
+            axes.plot(curve.grid, curve.average, color=BLUE, linewidth=2)
+            axes.set_xlabel(curve.feature)
+            axes.set_ylabel(self.label)
+        return self

@@ -1,0 +1,107 @@
+"""Exact derivatives against differences of the plan's meaning."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_friedman1
+
+import symgrove as sg
+from symgrove.export.plan import make_plan
+from symgrove.inspection import derivatives, sensitivity
+from symgrove.inspection.derivatives import _of_rows
+from tests.contracts.test_methods import METHODS
+from tests.export.test_exports import CASES, NAMES, every_primitive
+from tests.naive.inspection import central_differences
+from tests.naive.plans import evaluate
+
+TOLERANCE = 1e-6
+
+
+def agrees(found, function, X):
+    """Whether derivatives agree with differences, where differences of two steps agree with each other.
+
+    They do not near kinks, and where a step is too short for the digits of the prediction.
+    """
+    with np.errstate(all="ignore"):
+        first, second, third = (central_differences(function, X, step) for step in (4e-3, 2e-3, 1e-3))
+        # The errors of a difference are of second, fourth, ... order: take them out (Romberg).
+        good, better = (4 * second - first) / 3, (4 * third - second) / 3
+        best = (16 * better - good) / 15
+        size = np.abs(best) + 1e-3 * np.abs(best).max(axis=1, keepdims=True)
+        is_smooth = (np.abs(best - better) <= 0.1 * TOLERANCE * size) & np.isfinite(best)
+        is_smooth &= 1e-15 * np.abs(function(X))[:, None] / 1e-3 <= 0.1 * TOLERANCE * size  # digits enough
+        is_near = np.abs(found - best) <= TOLERANCE * size
+    return is_near, is_smooth
+
+
+@pytest.mark.parametrize("aggregation", ["mean", "median"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_primitive(seed, aggregation):
+    plan = make_plan("test", [every_primitive(seed, aggregation)], list("abcd"), None)
+    X = np.random.default_rng(seed).normal(size=(300, 4))
+    is_near, is_smooth = agrees(_of_rows(plan, X, 0), lambda rows: evaluate(plan, rows), X)
+    assert is_smooth.mean() > 0.25
+    assert (is_near | ~is_smooth).mean() > 0.998  # quotients by almost zero have spikes that differences jump over
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES, ids=NAMES)
+def test_every_estimator(kind, n_classes):
+    X, y = make_friedman1(150, n_features=5, random_state=0)
+    if n_classes:
+        X, y = load_iris(return_X_y=True)
+        X, y = X[y >= 3 - n_classes], y[y >= 3 - n_classes]
+    settings = {**METHODS[kind], "calibration": 0.3}
+    if kind in (sg.GroveRegressor, sg.GroveClassifier):
+        settings["strength"] = "auto"
+    model = kind(**settings).fit(X, y)
+    rows = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)
+    plan = model._plan()
+    if any(block.head == "vote" for block in plan.blocks):
+        found = derivatives(model, rows)
+        assert np.isfinite(found).all()
+        return
+    for k in range(max(n_classes, 1)):
+        found = derivatives(model, rows, *([model.classes_[k]] if n_classes else []))
+        is_near, is_smooth = agrees(found, lambda r, k=k: _column(evaluate(plan, r), k), rows)
+        assert is_smooth.mean() > 0.25
+        assert (is_near | ~is_smooth).mean() > 0.98  # differences over a kink may agree with each other, rarely
+
+
+def _column(values, k):
+    return values if values.ndim == 1 else values[:, k]
+
+
+def test_derivatives_of_votes_are_those_of_the_mean_output():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y)
+    rows = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)
+
+    def mean_output(given):
+        ensemble = model._ensembles[0]
+        return np.concatenate([ensemble.member_predictions(o).mean(axis=0) for _, o in ensemble.outputs(given)])
+
+    is_near, is_smooth = agrees(derivatives(model, rows), mean_output, rows)
+    assert is_smooth.mean() > 0.3
+    assert (is_near | ~is_smooth).all()
+    assert derivatives(model, rows, 1) == pytest.approx(-derivatives(model, rows, 2))
+
+
+def test_units_and_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2)) * [1.0, 1000.0]
+    model = sg.GroveRegressor(n_estimators=1, sampling=1.0, strength="fixed", max_terms=3, max_size=3, random_state=0)
+    model.fit(X, 3 * X[:, 0] - 0.002 * X[:, 1])
+    found = derivatives(model, X)
+    inside = (np.quantile(X, 0.01, axis=0) < X) & (np.quantile(X, 0.99, axis=0) > X)
+    rows = inside.all(axis=1)
+    assert np.median(found[rows], axis=0) == pytest.approx([3, -0.002], rel=0.01)
+    assert sensitivity(model, X) == pytest.approx([3, 2], rel=0.15)
+
+
+def test_bad_targets():
+    X, y = make_friedman1(60, random_state=0)
+    model = sg.TwoSEGPRegressor(**METHODS[sg.TwoSEGPRegressor]).fit(X, y)
+    with pytest.raises(ValueError, match="this is a regressor"):
+        derivatives(model, X, target=1)
+    with pytest.raises(ValueError, match="target must be one of"):
+        derivatives(sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y > 10), X, target="no")
