@@ -20,18 +20,19 @@ $(VENV)/.ready-bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
 	touch $@
 
-demo: $(VENV)/.ready  ## train on data that comes with scikit-learn, then fit, show, export and predict from the shell (about a minute)
+demo: $(VENV)/.ready  ## train on data that comes with scikit-learn, then fit, show, export, predict and report from the shell (about a minute)
 	$(BIN)/python tools/demo.py
 	@echo; echo "The same from the shell:"
-	$(BIN)/symgrove fit build/friedman.csv --target y --generations 50 --max-terms 20 --max-size 9 -o build/friedman.json
+	$(BIN)/symgrove fit build/friedman.csv --target y --generations 50 --max-terms 20 --max-size 9 --calibration 0.2 -o build/friedman.json
 	$(BIN)/symgrove show build/friedman.json --members 1
 	$(BIN)/symgrove export build/friedman.json --to c -o build/friedman.c
 	$(BIN)/symgrove predict build/friedman.json build/friedman.csv -o build/predicted.csv
 	head -n 3 build/predicted.csv
+	$(BIN)/symgrove report build/friedman.json build/friedman.csv --title "Friedman 1" -o build/report.html
 
-system-programs:  ## install what some tests run exports with (a C compiler, Node, Gnumeric) from Debian's packages
+system-programs:  ## install what tests use (a C compiler, Node, Gnumeric, Chromium) from Debian's packages
 	$(SUDO) apt-get update --quiet
-	$(SUDO) apt-get install --yes --quiet --no-install-recommends gcc libc6-dev nodejs gnumeric
+	$(SUDO) apt-get install --yes --quiet --no-install-recommends gcc libc6-dev nodejs gnumeric chromium chromium-driver
 
 test: check  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/architecture

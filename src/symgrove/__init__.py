@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from symgrove.methods.spatial_gp import SpatialGPRegressor
     from symgrove.methods.standard_gp import StandardGPClassifier
     from symgrove.methods.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
+    from symgrove.report.build import report
     from symgrove.selection.tournament import tournament
     from symgrove.selection.truncation import partitioned_truncation, truncation
     from symgrove.variation.subtree import SubtreeVariation
@@ -76,6 +77,7 @@ _PACKAGES = (
     "inspection",
     "methods",
     "models",
+    "report",
     "selection",
     "variation",
 )
@@ -110,6 +112,7 @@ __all__ = [
     "parse",
     "partitioned_truncation",
     "primitive",
+    "report",
     "score",
     "simplify",
     "to_text",

@@ -16,6 +16,7 @@ from symgrove.cli.export import export
 from symgrove.cli.fit import fit, parameters
 from symgrove.cli.paper import paper
 from symgrove.cli.predict import predict
+from symgrove.cli.report import report
 from symgrove.cli.show import show
 from symgrove.experiments.names import NAMES
 
@@ -25,6 +26,7 @@ app.command("fit", context_settings={"allow_extra_args": True, "ignore_unknown_o
 app.command("predict")(predict)
 app.command("show")(show)
 app.command("export")(export)
+app.command("report")(report)
 app.command("parameters")(parameters)
 app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; or a TOML file.")(paper)
 app.command("bench")(bench)

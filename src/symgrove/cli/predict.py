@@ -21,6 +21,10 @@ def predict(
     ] = False,
     probabilities: Annotated[bool, typer.Option("--proba", help="Of classes, the probability of each too.")] = False,
     spread: Annotated[bool, typer.Option("--std", help="Of numbers, the members' standard deviation too.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Of numbers, lower and upper ends of intervals with this coverage, such as 0.9."),
+    ] = None,
     input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
     output_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
     separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
@@ -34,10 +38,10 @@ def predict(
             raise ValueError("--json goes to standard output; leave out --output.")
         estimator = read_model(model)
         table = read_table(data, input_format, separator)
-        X, rows, notes = _features(estimator, table)
+        X, rows, notes = features_of(estimator, table)
         for note in notes:
             tell(f"note: {note}")
-        columns = _answers(estimator, X, probabilities=probabilities, spread=spread)
+        columns = _answers(estimator, X, probabilities=probabilities, spread=spread, interval=interval)
         # What is only passed on stays as it was written; Parquet wants numbers.
         is_parquet = as_json or format_of(output, output_format) == "parquet"
         kept = {} if only else {n: _typed(table, n) if is_parquet else v for n, v in table.given.items()}
@@ -53,7 +57,8 @@ def predict(
             write_table(kept, output, output_format)
 
 
-def _features(estimator: Any, table: Any) -> tuple[Any, list[int], list[str]]:
+def features_of(estimator: Any, table: Any) -> tuple[Any, list[int], list[str]]:
+    """Features of the complete rows of a table, which rows these are, and what was odd."""
     from symgrove.cli.fit import NamedColumns
     from symgrove.cli.preparation import Preparation, Source
     from symgrove.forest.text import feature_labels
@@ -70,19 +75,26 @@ def _features(estimator: Any, table: Any) -> tuple[Any, list[int], list[str]]:
     return (NamedColumns(X, list(names)) if has_names else X), rows, notes
 
 
-def _answers(estimator: Any, X: Any, *, probabilities: bool, spread: bool) -> dict[str, list[Any]]:
+def _answers(
+    estimator: Any, X: Any, *, probabilities: bool, spread: bool, interval: float | None
+) -> dict[str, list[Any]]:
     is_classifier = hasattr(estimator, "classes_")
     if probabilities and not is_classifier:
         raise ValueError("--proba is for classes; this model predicts numbers.")
     if spread and is_classifier:
         raise ValueError("--std is for numbers; this model predicts classes.")
+    if interval is not None and is_classifier:
+        raise ValueError("--interval is for numbers; this model predicts classes.")
     if len(X) == 0:
-        names = [f"probability of {label}" for label in estimator.classes_] if probabilities else []
-        return {name: [] for name in ("prediction", *(["std"] if spread else []), *names)}
-    if spread:
-        values, deviation = estimator.predict(X, return_std=True)
-        return {"prediction": values.tolist(), "std": deviation.tolist()}
+        labels = [f"probability of {label}" for label in estimator.classes_] if probabilities else []
+        asked = [*(["std"] if spread else []), *(["lower", "upper"] if interval is not None else []), *labels]
+        return {name: [] for name in ("prediction", *asked)}
     found: dict[str, list[Any]] = {"prediction": estimator.predict(X).tolist()}
+    if spread:
+        found["std"] = estimator.predict(X, return_std=True)[1].tolist()
+    if interval is not None:
+        ends = estimator.predict_interval(X, interval).tolist()
+        found |= {"lower": [low for low, _ in ends], "upper": [high for _, high in ends]}
     if probabilities:
         shares = estimator.predict_proba(X)
         for k, label in enumerate(estimator.classes_):

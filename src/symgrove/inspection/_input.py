@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.text import feature_labels
+from symgrove.models.checked_rows import CheckedRows
 
 Matrix = NDArray[np.float64]
 
 
 def checked(model: Any, X: Any) -> Matrix:
-    """Rows as the model takes them."""
+    """Rows as the model takes them; it does not look at them again."""
     found: Matrix = model._check_predict(X)
-    return found
+    return found.view(CheckedRows)
 
 
 def names_of(model: Any) -> list[str]:
@@ -71,10 +72,15 @@ def prediction(model: Any, X: Matrix, target: int | None) -> Matrix:
 
 
 def member_predictions(model: Any, X: Matrix, target: int | None) -> Matrix:
-    """What each member predicts, or says of a class, (n_members, n_rows)."""
+    """What each member predicts, or says of a class, (n_members, n_rows).
+
+    With more than two classes, the k-th members of all classes are taken together, as the ensemble is.
+    """
     members: Matrix = model.predict_members(X)
     if target is None:
         return members
     if members.ndim == 3:
-        return members[target]
+        total = members.sum(axis=0)
+        shares: Matrix = np.where(total > 0, members[target] / np.where(total > 0, total, 1.0), 1 / len(members))
+        return shares
     return members if target == 1 else 1 - members

@@ -47,5 +47,5 @@ class ConvergenceDisplay:
         if errors.size and np.nanmin(errors) > 0:
             self.ax_.set_yscale("log")
         self.ax_.set_xlabel("generation")
-        self.ax_.set_ylabel("error of the members on their samples")
+        self.ax_.set_ylabel("error of the members")
         return self

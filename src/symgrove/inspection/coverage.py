@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,14 +19,10 @@ BAND = 1.96
 
 def coverage(model: Any, X: Any, y: Any, levels: Sequence[float] = LEVELS, method: str = "auto") -> Matrix:
     """Share of the rows that are inside the intervals of each coverage, (n_levels,)."""
-    X, y = checked(model, X), np.asarray(y, dtype=np.float64)
-    found = []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*rows are too few for a coverage")  # infinite: all are inside
-        for level in levels:
-            low, high = model.predict_interval(X, level, method).T
-            found.append(np.mean((low <= y) & (y <= high)))
-    return np.array(found)
+    scores, prediction, spread = model._scored(X, method)
+    away = np.abs(np.asarray(y, dtype=np.float64) - prediction)
+    widths = scores.widths.of(spread)
+    return np.array([np.mean(away <= scores.factor(level) * widths) for level in levels])
 
 
 def reliability(model: Any, X: Any, y: Any, *, target: Any = None, n_bins: int = 10) -> tuple[Matrix, Matrix, Matrix]:

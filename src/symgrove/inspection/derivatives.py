@@ -48,9 +48,10 @@ def derivatives(model: Any, X: Any, target: Any = None) -> Matrix:
     derivatives : ndarray of shape (n_rows, n_features)
         In units of the prediction for one unit of the feature.
     """
-    plan = model._plan()
-    X = checked(model, X)
-    k = class_index(model, target) or 0
+    return _derivatives(model._plan(), checked(model, X), class_index(model, target) or 0)
+
+
+def _derivatives(plan: Plan, X: Matrix, k: int) -> Matrix:
     found = np.empty(X.shape)
     n_at_once = max(1, VALUES_AT_A_TIME // max(len(plan.steps), 1))
     for start in range(0, len(X), n_at_once):
@@ -221,9 +222,9 @@ class DerivativeDisplay:
     @classmethod
     def from_estimator(cls, model: Any, X: Any, *, target: Any = None, ax: Axes | None = None) -> DerivativeDisplay:
         """Compute and plot."""
-        plan = model._plan()
-        scale = checked(model, X).std(axis=0)
-        return cls(derivatives(model, X, target) * scale, plan.features).plot(ax=ax)
+        plan, X = model._plan(), checked(model, X)
+        found = _derivatives(plan, X, class_index(model, target) or 0)
+        return cls(found * np.asarray(X.std(axis=0)), plan.features).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None, n_most: int = 15) -> DerivativeDisplay:
         """Draw a box for each of the features with the largest derivatives: half of the rows, and nine tenths."""
@@ -233,5 +234,5 @@ class DerivativeDisplay:
         self.ax_.axvline(0, color="grey", linewidth=0.8)
         self.ax_.boxplot(self.values[:, order], orientation="horizontal", whis=(5, 95), showfliers=False)
         self.ax_.set_yticks(range(1, order.size + 1), [self.features[i] for i in order])
-        self.ax_.set_xlabel("change of the prediction for one standard deviation of the feature")
+        self.ax_.set_xlabel("change for one standard deviation")
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,8 +55,10 @@ def permutation_importance(
     if rows not in ("held-out", "oob"):
         raise ValueError(f"rows must be 'held-out' or 'oob', got {rows!r}.")
     if rows == "held-out":
-        checked(model, X)
-        found = shuffled(model, X, y, n_repeats=n_repeats, random_state=random_state, scoring=scoring)
+        options = {"n_repeats": n_repeats, "random_state": random_state, "scoring": scoring}
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were checked
+            found = shuffled(model, checked(model, X), y, **options)
         return Importance(found.importances_mean, found.importances_std, names_of(model))
     if scoring is not None:
         raise ValueError("scoring is for rows='held-out'; out of bag, it is R² or accuracy.")
@@ -134,5 +137,5 @@ class ImportanceDisplay:
         order = np.argsort(self.found.mean)[-n_most:]
         names = [self.found.features[i] for i in order]
         self.ax_.barh(names, self.found.mean[order], xerr=self.found.deviation[order], color=BLUE, ecolor="grey")
-        self.ax_.set_xlabel("decrease of the score when the feature is shuffled")
+        self.ax_.set_xlabel("decrease of the score")
         return self

@@ -132,7 +132,8 @@ class PartialDependenceDisplay:
         if len(self.axes_) != len(self.curves):
             raise ValueError(f"ax must have {len(self.curves)} axes, one for each feature, got {len(self.axes_)}.")
         for axes, curve in zip(self.axes_, self.curves, strict=True):
-            axes.plot(curve.grid, curve.individual[:n_individual].T, color="grey", linewidth=0.5, alpha=0.35)
+            rows = np.linspace(0, len(curve.individual) - 1, min(n_individual, len(curve.individual))).astype(int)
+            axes.plot(curve.grid, curve.individual[rows].T, color="grey", linewidth=0.5, alpha=0.35)
             axes.fill_between(curve.grid, curve.low, curve.high, color=BLUE, alpha=0.3, linewidth=0)
             axes.plot(curve.grid, curve.average, color=BLUE, linewidth=2)
             axes.set_xlabel(curve.feature)

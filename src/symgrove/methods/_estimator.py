@@ -38,7 +38,9 @@ from symgrove.methods._run import (
     run,
 )
 from symgrove.methods._several import States
+from symgrove.models.checked_rows import CheckedRows
 from symgrove.models.document import Document, Entries
+from symgrove.models.seen_rows import seen_rows
 from symgrove.models.standardization import Standardization
 
 # What has been compiled in this process: kinds of estimators with their functions and dtype.
@@ -268,9 +270,16 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         self._ensembles = outcome.found.ensembles
         self._set_model(job, outcome, n_given)
         self._set_uncertainty(job, outcome)
+        used = [job.training.X, *([job.held_out.X] if job.held_out is not None else [])]
+        self._seen = {
+            "fit": seen_rows(np.concatenate(used)),
+            "calibration": None if job.kept_out is None else seen_rows(job.kept_out.X),
+        }
 
     def _check_predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
+        if isinstance(X, CheckedRows):
+            return np.asarray(X)
         if hasattr(X, "columns"):
             check_columns(X, X.columns)
         if is_foreign_frame(X):

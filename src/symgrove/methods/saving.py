@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from symgrove.models.document import (
     stack_to_document,
 )
 from symgrove.models.members import list_members
+from symgrove.models.seen_rows import from_text as marks_from_text
+from symgrove.models.seen_rows import to_text as marks_to_text
 from symgrove.models.team_members import list_teams, size_point
 from symgrove.models.teams import Stack
 
@@ -37,7 +40,8 @@ DEEPEST = 10  # lists in a parameter
 DIGITS = 6  # of the history, which is for plots
 # Parameters that are no part of a model, or that no file can hold.
 _NOT_SAVED = ("callbacks", "checkpoint", "warm_start")
-_MADE_ANEW = ("_ensembles", "ensemble_", "size_path_", "_calibrations", "_widths", "_correction")
+_MADE_ANEW = ("_ensembles", "ensemble_", "size_path_", "_calibrations", "_widths", "_correction", "_seen")
+SEEN = ("fit", "calibration")  # what rows were for
 _FITTED_NUMBERS = ("oob_score_", "found_", "validation_score_")
 
 
@@ -119,8 +123,6 @@ def restore(estimator: Any, text: str) -> None:
 
 def to_document(estimator: EvolvedEnsemble) -> Document:
     """A fitted estimator as plain values."""
-    from symgrove import __version__
-
     estimator._check_fitted()
     names = getattr(estimator, "feature_names_in_", None)
     classes = getattr(estimator, "classes_", None)
@@ -140,7 +142,7 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "symgrove": __version__,
+        "symgrove": version("symgrove"),
         "estimator": _class_of(estimator),
         "parameters": kept,
         "n_features": int(estimator.n_features_in_),
@@ -162,8 +164,14 @@ def ensembles_to_document(estimator: EvolvedEnsemble) -> Document:
         "ensembles": [stack_to_document(e) if is_stack else ensemble_to_document(e) for e in estimator._ensembles],
         "members": None if is_stack else _errors_of_members(estimator),
         "uncertainty": estimator._uncertainty_to_document(),
+        "seen": {name: None if marks is None else marks_to_text(marks) for name, marks in _seen(estimator).items()},
         "smaller": [stack_to_document(p._stack) for p in getattr(estimator, "size_path_", [])],
     }
+
+
+def _seen(estimator: EvolvedEnsemble) -> dict[str, Any]:
+    """Marks of rows; none of an ensemble that was taken from a fit under way."""
+    return {name: getattr(estimator, "_seen", {}).get(name) for name in SEEN}
 
 
 def _primitives_of(estimator: EvolvedEnsemble) -> PrimitiveSet:
@@ -293,6 +301,8 @@ def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet) ->
         ensembles = [ensemble_from_document(e, n_features, primitives) for e in own]
         estimator.ensemble_ = _members(entries, estimator, ensembles)
         estimator._ensembles = ensembles
+    seen = entries.entries("seen") if "seen" in entries else Entries({})
+    estimator._seen = {n: marks_from_text(seen.text(n)) if n in seen else None for n in SEEN}
     if "uncertainty" in entries:
         estimator._uncertainty_from_document(entries.entries("uncertainty"))
 

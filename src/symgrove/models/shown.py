@@ -9,6 +9,7 @@ from typing import Any
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
+from symgrove.forest.mathml import to_mathml
 from symgrove.forest.text import to_text
 
 
@@ -37,6 +38,11 @@ class Shown(ABC):
     def latex(self) -> str:
         """The same as LaTeX, with rounded numbers."""
         return to_latex(*self._shown(), self._names)
+
+    @property
+    def mathml(self) -> str:
+        """The same as MathML, for web pages."""
+        return to_mathml(*self._shown(), self._names)
 
     @property
     def sympy(self) -> Any:

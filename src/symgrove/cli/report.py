@@ -1,0 +1,82 @@
+"""`symgrove report`: a page about a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symgrove.cli._common import clean_errors, read_model, tell
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[
+        str, typer.Argument(help="CSV, TSV or Parquet file with features and target; - for standard input.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page.")] = Path("report.html"),
+    target: Annotated[
+        str | None, typer.Option(help="Column with the target; needed if the model was saved in Python.")
+    ] = None,
+    train: Annotated[
+        str | None, typer.Option(help="The rows of the fit, if the data do not hold them: a file like the data.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page; the name of the model file by default.")] = None,
+    coverage: Annotated[float, typer.Option(help="Of the intervals that are shown.")] = 0.9,
+    input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
+    separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
+) -> None:
+    """Write a page about a model: scores beside other models, plots, formulas, a what-if panel, code to copy.
+
+    Rows that the model was fitted on are recognised; the others judge it.
+    """
+    with clean_errors():
+        from symgrove.cli.fit import check_output
+        from symgrove.cli.tables import read_table
+        from symgrove.report.build import report as build
+
+        check_output(output)
+        estimator = read_model(model)
+        X, y = _rows(estimator, read_table(data, input_format, separator), target)
+        known = None if train is None else _rows(estimator, read_table(train, None, separator), target)
+        build(estimator, X, y, path=output, train=known, title=title or model.stem, coverage=coverage)
+        tell(f"written: {output}")
+
+
+def _rows(estimator: Any, table: Any, target: str | None) -> tuple[Any, Any]:
+    """Features and target of the rows that are complete."""
+    import numpy as np
+
+    from symgrove.cli.fit import NamedColumns
+    from symgrove.cli.predict import features_of
+    from symgrove.cli.preparation import check_column
+
+    name = target or (estimator.table_["target"] if hasattr(estimator, "table_") else None)
+    if name is None:
+        raise ValueError("the model file does not name the target; say which column it is with --target.")
+    check_column(table, name, "the target is")
+    X, rows, notes = features_of(estimator, table)
+    for note in notes:
+        tell(f"note: {note.replace('have no prediction', 'are left out')}")
+    column = table.texts(name) if table.is_text(name) else table.column(name)
+    known = [i for i, row in enumerate(rows) if column[row] is not None]
+    if len(known) < len(rows):
+        tell(f"note: {len(rows) - len(known)} rows without a target are left out")
+    values = [column[rows[i]] for i in known]
+    if not values:
+        raise ValueError("no row has all features and the target.")
+    kept = np.asarray(X)[np.array(known)]
+    return (NamedColumns(kept, X.columns) if hasattr(X, "columns") else kept), _labels(estimator, values)
+
+
+def _labels(estimator: Any, values: list[Any]) -> Any:
+    """The target as the model has it: numbers, or labels of its kind."""
+    import numpy as np
+
+    if not hasattr(estimator, "classes_"):
+        return np.array(values, dtype=np.float64)
+    kind = estimator.classes_.dtype.kind
+    if kind in "iu":
+        return np.array([int(v) for v in values])
+    return np.array([str(v) for v in values]) if kind in "UO" else np.array(values)

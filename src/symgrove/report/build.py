@@ -1,0 +1,135 @@
+"""The report, from a fitted model and rows to a page."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import warnings
+from datetime import date
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from symgrove._checks import check_number
+from symgrove._files import written_whole
+from symgrove.report.data_summary import summarise
+from symgrove.report.exports import all_exports
+from symgrove.report.figures import draw_all
+from symgrove.report.formulas import all_formulas
+from symgrove.report.rows import Rows, choose_rows
+from symgrove.report.scores import score_all
+from symgrove.report.what_if import controls
+
+PACKAGES = ("symgrove", "numpy", "numba", "scikit-learn", "scipy", "matplotlib")
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    train: tuple[Any, Any] | None = None,
+    title: str | None = None,
+    coverage: float = 0.9,
+) -> str:
+    """A page about a fitted model: one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    model : fitted estimator of symgrove
+    X, y : array-like
+        Rows to judge the model on. Those that it was fitted on are recognised and used as training rows of the models
+        it is compared with; if all were, the page says that its scores are optimistic.
+    path : path, optional
+        Where to write the page.
+    train : (X, y), optional
+        The rows that the model was fitted on, if they are not among the others.
+    title : str, optional
+    coverage : float
+        Of the intervals that are shown.
+
+    Returns
+    -------
+    page : str
+    """
+    check_is_fitted(model)
+    check_number("coverage", coverage, 0, 1)
+    start = time.perf_counter()
+    rows = choose_rows(model, X, y, train)
+    with warnings.catch_warnings():
+        # Few rows, features that are all alike: the page shows what there is.
+        warnings.filterwarnings("ignore", message=".*rows are too few for a coverage")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        page = _page(
+            title=title or f"{type(model).__name__}",
+            model=model,
+            rows=rows,
+            data=summarise(model, rows),
+            scores=score_all(model, rows, coverage),
+            figures=draw_all(model, rows, coverage),
+            formulas=all_formulas(model),
+            exports=all_exports(model),
+            what_if=controls(model, rows, coverage),
+            about=_about(model),
+            parameters=_parameters(model),
+            coverage=coverage,
+            seconds=time.perf_counter() - start,
+        )
+    if path is not None:
+        with written_whole(path) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+    return page
+
+
+def _page(**facts: Any) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("symgrove.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    own = files("symgrove.report")
+    parts = {name: (own / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")}
+    found: str = environment.get_template("page.html").render(
+        style=parts["page.css"], script=parts["page.js"], today=date.today().isoformat(), **facts
+    )
+    return found
+
+
+def _parameters(model: Any) -> list[tuple[str, str, bool]]:
+    """Name, value, and whether it is not the default."""
+    defaults = type(model)().get_params(deep=False)
+    given = model.get_params(deep=False)
+    return [(name, _short(value), repr(value) != repr(defaults[name])) for name, value in sorted(given.items())]
+
+
+def _short(value: Any) -> str:
+    text = ", ".join(str(getattr(v, "name", v)) for v in value) if isinstance(value, (list, tuple)) else repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _about(model: Any) -> list[tuple[str, str]]:
+    seconds = model.history_.get("seconds")
+    told = [
+        ("estimator", type(model).__name__),
+        ("members", str(len(model.ensemble_))),
+        ("generations", f"{model.n_generations_}, stopped by {model.stop_reason_}"),
+    ]
+    if seconds is not None and len(seconds):
+        told.append(("time of the evolution", f"{float(seconds[-1]):.1f} s"))
+    if hasattr(model, "found_"):
+        told.append(("found", f"{model.found_:.2f} of 1: how much of the target's variation there was to be found"))
+    told += [(name, version(name)) for name in PACKAGES]
+    return [*told, ("Python", platform.python_version())]
+
+
+__all__ = ["Rows", "report"]

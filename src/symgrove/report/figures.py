@@ -1,0 +1,153 @@
+"""The plots of the page, as SVG that takes its colours of text and lines from the page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrove import inspection
+from symgrove.inspection._input import features_to_show, some_rows
+from symgrove.report.rows import Rows
+
+INK = "#123456"  # stands for the colour of the page's text
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "symgrove",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    **dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "boxplot.boxprops.color"), INK
+    ),
+    **{f"boxplot.{part}props.color": INK for part in ("whisker", "cap", "median")},
+}
+# Rows that each kind of plot looks at.
+MOST_ROWS = 1000
+ROWS_FOR_CURVES = 60
+ROWS_FOR_PAIRS = 25
+N_CURVES = 6
+
+
+class Figure(NamedTuple):
+    """A plot: its place on the page, title, SVG, and what it shows."""
+
+    section: str
+    title: str
+    svg: str
+    text: str
+
+
+def draw_all(model: Any, rows: Rows, coverage: float) -> list[Figure]:
+    """All plots that the model allows."""
+    some = some_rows(len(rows.X_test), MOST_ROWS, 0)
+    X, y = rows.X_test[some], rows.y_test[some]
+    is_regressor = not hasattr(model, "classes_")
+    has_intervals = is_regressor and bool(getattr(model, "_calibrations", {}))
+    found = _of_errors(model, X, y, coverage if has_intervals else None) if is_regressor else []
+    if has_intervals or not is_regressor:
+        found.append(_calibration(model, X, y, rows))
+    found.append(_convergence(model))
+    if len(model.predict_members(X[:1]).reshape(-1, 1)) > 1:
+        found.append(_agreement(model, X, y))
+    found += [_importances(model, X, y), *_curves(model, X), _derivatives(model, X)]
+    if X.shape[1] > 1:
+        found.append(_interactions(model, X))
+    return found
+
+
+def _draw(plot: Callable[[Any], Any], width: float = 4.2, height: float = 3.0) -> str:
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    with matplotlib.rc_context(STYLE):
+        figure = Canvas(figsize=(width, height), layout="constrained")
+        plot(figure.subplots())
+        file = io.StringIO()
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    return re.sub(
+        r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1
+    )
+
+
+def _of_errors(model: Any, X: Any, y: Any, coverage: float | None) -> list[Figure]:
+    some = some_rows(len(X), 300, 0)
+    intervals = None if coverage is None else model.predict_interval(X[some], coverage)
+    display = inspection.PredictionErrorDisplay(y[some], model.predict(X[some]), intervals)
+    text = "Each point is a row." + ("" if coverage is None else f" Grey bars are intervals for {coverage:.0%}.")
+    return [
+        Figure("errors", "Predicted against actual", _draw(display.plot), text),
+        Figure("errors", "Residuals", _draw(partial(display.plot, kind="residual_vs_predicted")), text),
+    ]
+
+
+def _calibration(model: Any, X: Any, y: Any, rows: Rows) -> Figure:
+    svg = _draw(lambda ax: inspection.CalibrationDisplay.from_estimator(model, X, y, ax=ax))
+    text = "On the line, promises hold; the grey band is what chance does to a perfect model."
+    if rows.is_calibrated_on:
+        text += " These rows set the intervals, so they must be on the line."
+    title = "Probabilities against frequencies" if hasattr(model, "classes_") else "Coverage of intervals"
+    return Figure("errors", title, svg, text)
+
+
+def _convergence(model: Any) -> Figure:
+    svg = _draw(lambda ax: inspection.ConvergenceDisplay.from_estimator(model, ax=ax))
+    return Figure(
+        "evolution", "Convergence", svg, "Errors of the members on their own samples: median, lowest, highest."
+    )
+
+
+def _agreement(model: Any, X: Any, y: Any) -> Figure:
+    found = inspection.agreement(model, X, y)
+    svg = _draw(lambda ax: inspection.AgreementDisplay(found).plot(ax=ax))
+    text = (
+        f"Correlations of the members' predictions, {found.mean_correlation:.2f} on average. Mean squared error of a "
+    )
+    text += f"member {found.member_error:.4g}, of all together {found.ensemble_error:.4g}."
+    return Figure("evolution", "Agreement of the members", svg, text)
+
+
+def _importances(model: Any, X: Any, y: Any) -> Figure:
+    some = some_rows(len(X), 300, 0)
+    height = 1.2 + 0.22 * min(X.shape[1], 15)
+    svg = _draw(
+        lambda ax: inspection.ImportanceDisplay.from_estimator(model, X[some], y[some], n_repeats=3, ax=ax),
+        height=height,
+    )
+    return Figure("features", "Importance", svg, "How much the score falls when a feature is shuffled.")
+
+
+def _curves(model: Any, X: Any) -> list[Figure]:
+    found = []
+    for j in features_to_show(model, None, N_CURVES):
+        if np.unique(X[:, j]).size < 2:
+            continue
+        curve = inspection.partial_dependence(model, X, j, n_points=16, n_rows=ROWS_FOR_CURVES)
+        label = "prediction" if not hasattr(model, "classes_") else f"probability of {model.classes_[-1]}"
+        display = inspection.PartialDependenceDisplay([curve], label)
+        found.append(Figure("curves", curve.feature, _draw(display.plot), ""))
+    return found
+
+
+def _derivatives(model: Any, X: Any) -> Figure:
+    height = 1.2 + 0.22 * min(X.shape[1], 15)
+    some = some_rows(len(X), 200, 0)
+    svg = _draw(lambda ax: inspection.DerivativeDisplay.from_estimator(model, X[some], ax=ax), height=height)
+    text = (
+        "Exact derivatives on the rows, for a move by one standard deviation: half of them are in the box, nine tenths "
+    )
+    return Figure("features", "Sensitivity", svg, text + "between the whiskers.")
+
+
+def _interactions(model: Any, X: Any) -> Figure:
+    pairs = inspection.interactions(model, X, n_most=5, n_rows=ROWS_FOR_PAIRS)
+    height = 1.2 + 0.22 * min(len(pairs), 10)
+    svg = _draw(lambda ax: inspection.InteractionDisplay(pairs).plot(ax=ax), height=height)
+    return Figure("features", "Interactions", svg, "What two features do together beyond the sum of what each does.")

@@ -1,0 +1,92 @@
+"""The formulas of a model, as rendered mathematics where they are short enough to read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from symgrove.forest.forest import Forest
+from symgrove.forest.latex import to_latex
+from symgrove.forest.mathml import to_mathml
+from symgrove.forest.text import parse, to_text
+from symgrove.inspection._input import names_of
+
+MOST_SHOWN = 50
+LONGEST_MATHS = 60  # nodes; longer formulas are text
+LONGEST_TEXT = 4000  # characters
+
+
+class Formula(NamedTuple):
+    """A formula: MathML (empty if it is too long), text, LaTeX to copy, and what is to be said about it."""
+
+    mathml: str
+    text: str
+    latex: str
+    label: str
+
+
+class Formulas(NamedTuple):
+    """What is shown of a model: a sentence, formulas, and parts that recur."""
+
+    text: str
+    items: list[Formula]
+    recurring: list[tuple[str, str]]
+
+
+def all_formulas(model: Any) -> Formulas:
+    """Members of an ensemble of programs; of teams the terms they share."""
+    recurring = [(part.formula, f"{part.share:.0%}") for part in model.consensus(8)]
+    if hasattr(model, "shared_terms"):
+        return _terms(model, recurring)
+    members = sorted(model.ensemble_, key=lambda member: -member.weight)
+    items = [_formula(m, f"{m.weight:.1%} of the ensemble, {m.size} nodes{_of_class(m)}") for m in members[:MOST_SHOWN]]
+    rest = len(members) - len(items)
+    text = f"{len(members)} members{f', of which the {len(items)} heaviest' if rest > 0 else ''}. {_combination(model)}"
+    return Formulas(text, items, recurring)
+
+
+def _combination(model: Any) -> str:
+    if hasattr(model, "classes_"):
+        return (
+            "Members vote for a class."
+            if model.classes_.size == 2
+            else "Each class has members; the highest mean wins."
+        )
+    return f"The prediction is their {model._ensembles[0].aggregation}."
+
+
+def _of_class(member: Any) -> str:
+    return "" if member.target is None else f", class {member.target}"
+
+
+def _terms(model: Any, recurring: list[tuple[str, str]]) -> Formulas:
+    if len(model.ensemble_) == 1:
+        member = model.ensemble_[0]
+        label = f"{member.n_terms} terms, {member.size} nodes"
+        return Formulas("The model is one formula, a sum of terms.", [_formula(member, label)], recurring)
+    if hasattr(model, "classes_") and model.classes_.size > 2:
+        text = f"{len(model.ensemble_)} teams, each a sum of terms for one class; the highest mean probability wins."
+        return Formulas(text, [], recurring)
+    items = [_term(model, term) for term in model.shared_terms(MOST_SHOWN // 2)]
+    text = (
+        f"{len(model.ensemble_)} teams, each a sum of terms. The terms with the largest effect, and their coefficient "
+        "in the mean of the teams:"
+    )
+    return Formulas(text, items, recurring)
+
+
+def _term(model: Any, term: Any) -> Formula:
+    stack = model._ensembles[0]
+    names = names_of(model)
+    forest = Forest(model.n_features_in_, stack.levels[0].forest.primitives)
+    root = parse(forest, term.formula, names)
+    label = f"× {term.coefficient:+.3g} ± {term.spread:.2g}, in {term.share:.0%} of the teams"
+    return Formula(
+        to_mathml(forest, root, names), to_text(forest, root, names, 4), to_latex(forest, root, names), label
+    )
+
+
+def _formula(member: Any, label: str) -> Formula:
+    mathml = member.mathml if member.size <= LONGEST_MATHS else ""
+    text = member.rounded()
+    shown = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " ..."
+    return Formula(mathml, shown, member.latex if mathml else "", label)

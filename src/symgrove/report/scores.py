@@ -1,0 +1,138 @@
+"""Scores of the model beside those of a linear model, a random forest and gradient boosting on the same rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import metrics
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from symgrove.inspection._input import some_rows
+from symgrove.report.rows import Rows
+
+Matrix = NDArray[np.float64]
+MOST_ROWS = 10_000  # that other models are trained on
+N_FOLDS = 5
+
+
+class Score(NamedTuple):
+    """A line of the table: a model, its numbers, and how they came about."""
+
+    name: str
+    values: list[str]
+    how: str
+    is_own: bool
+
+
+class Scores(NamedTuple):
+    """The table, and what intervals do on the rows."""
+
+    columns: list[str]
+    lines: list[Score]
+    intervals: str
+
+
+def score_all(model: Any, rows: Rows, coverage: float) -> Scores:
+    """Score the model and the others."""
+    is_classifier = hasattr(model, "classes_")
+    measure = _of_classes if is_classifier else _of_numbers
+    columns = ["accuracy", "balanced accuracy", "log loss"] if is_classifier else ["R²", "RMSE", "mean absolute error"]
+    predicted = model.predict_proba(rows.X_test) if is_classifier else model.predict(rows.X_test)
+    how = "new rows" if rows.is_new else "rows that it may have been fitted on"
+    own = type(model).__name__
+    lines = [Score(own, measure(rows.y_test, predicted, model), how, True), *_honest(model, own, columns)]
+    for name, other in _others(model).items():
+        values = _predictions(model, other, rows)
+        how = "trained on the training rows, new rows" if rows.X_train is not None else "cross-validated on these rows"
+        lines.append(Score(name, measure(rows.y_test, values, model), how, False))
+    return Scores(columns, lines, "" if is_classifier else _intervals(model, rows, coverage))
+
+
+def _honest(model: Any, name: str, columns: list[str]) -> list[Score]:
+    """What the model knows of itself from rows that were left out."""
+    for attribute, how in (
+        ("validation_score_", "rows held out of whole evolutions"),
+        ("oob_score_", "out-of-bag, optimistic"),
+    ):
+        value = getattr(model, attribute, float("nan"))
+        if np.isfinite(value):
+            return [Score(name, [f"{value:.3f}", *[""] * (len(columns) - 1)], how, True)]
+    return []
+
+
+def _others(model: Any) -> dict[str, Any]:
+    if hasattr(model, "classes_"):
+        return {
+            "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+            "random forest": RandomForestClassifier(n_jobs=model.n_jobs, random_state=0),
+            "gradient boosting": HistGradientBoostingClassifier(random_state=0),
+        }
+    return {
+        "linear regression": make_pipeline(StandardScaler(), LinearRegression()),
+        "random forest": RandomForestRegressor(n_jobs=model.n_jobs, random_state=0),
+        "gradient boosting": HistGradientBoostingRegressor(random_state=0),
+    }
+
+
+def _predictions(model: Any, other: Any, rows: Rows) -> Matrix:
+    """Of another model, for the test rows."""
+    is_classifier = hasattr(model, "classes_")
+    method = "predict_proba" if is_classifier else "predict"
+    if rows.X_train is not None and rows.y_train is not None:
+        some = some_rows(len(rows.X_train), MOST_ROWS, 0)
+        other.fit(rows.X_train[some], rows.y_train[some])
+        found = getattr(other, method)(rows.X_test)
+        return _as_own_classes(model, other.classes_, found) if is_classifier else found
+    kind = StratifiedKFold if is_classifier and _smallest_class(rows.y_test) >= N_FOLDS else KFold
+    n_folds = min(N_FOLDS, len(rows.X_test))
+    folds = kind(n_folds, shuffle=True, random_state=0)
+    found = cross_val_predict(other, rows.X_test, rows.y_test, cv=folds, method=method)
+    return _as_own_classes(model, np.unique(rows.y_test), found) if is_classifier else found
+
+
+def _smallest_class(y: NDArray[Any]) -> int:
+    return int(np.unique(y, return_counts=True)[1].min())
+
+
+def _as_own_classes(model: Any, classes: NDArray[Any], found: Matrix) -> Matrix:
+    """Columns in the order of the model's classes; zero for classes that the rows did not have."""
+    shares = np.zeros((len(found), model.classes_.size))
+    shares[:, np.searchsorted(model.classes_, classes)] = found
+    return shares
+
+
+def _of_numbers(y: Matrix, predicted: Matrix, model: Any) -> list[str]:
+    r2 = metrics.r2_score(y, predicted) if len(y) > 1 else float("nan")
+    error = float(np.sqrt(np.mean((y - predicted) ** 2)))
+    return [f"{r2:.3f}", f"{error:.4g}", f"{np.mean(np.abs(y - predicted)):.4g}"]
+
+
+def _of_classes(y: NDArray[Any], shares: Matrix, model: Any) -> list[str]:
+    predicted = model.classes_[shares.argmax(axis=1)]
+    likely = np.clip(shares[np.arange(len(y)), np.searchsorted(model.classes_, y)], 1e-3, 1)
+    balanced = np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)])
+    return [f"{np.mean(predicted == y):.3f}", f"{balanced:.3f}", f"{-np.mean(np.log(likely)):.3f}"]
+
+
+def _intervals(model: Any, rows: Rows, coverage: float) -> str:
+    try:
+        low, high = model.predict_interval(rows.X_test, coverage).T
+    except ValueError as error:
+        return f"No intervals: {error}"
+    inside = float(np.mean((low <= rows.y_test) & (rows.y_test <= high)))
+    width = float(np.mean(high - low))
+    method = (
+        "conformal" if "conformal" in model._calibrations else "from training rows that were left out, no guarantee"
+    )
+    return f"Intervals for {coverage:.0%} ({method}) hold {inside:.1%} of these rows; mean width {width:.4g}."

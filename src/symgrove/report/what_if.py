@@ -1,0 +1,88 @@
+"""Controls for the features, so that a reader can ask what the model would predict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrove.inspection._input import names_of
+from symgrove.report.rows import Rows
+
+MOST_SHOWN = 12  # controls that are open at first
+N_STEPS = 200
+
+
+def controls(model: Any, rows: Rows, coverage: float) -> dict[str, Any]:
+    """What the script of the page needs: a control for each feature, or for each column of texts."""
+    names = names_of(model)
+    X = rows.X
+    importances = dict(zip(names, model.feature_importances_.tolist(), strict=True))
+    start = X[_typical(X)]
+    found = []
+    grouped = _groups(model, names)
+    inside = {feature for features in grouped.values() for feature in features}
+    for name, features in grouped.items():
+        places = [names.index(f) for f in features]
+        chosen = int(np.argmax(start[places]))
+        found.append(
+            {
+                "kind": "choice",
+                "name": name,
+                "features": places,
+                "options": [f.partition("=")[2] for f in features],
+                "value": chosen if start[places[chosen]] > 0 else -1,
+                "importance": sum(importances[f] for f in features),
+            }
+        )
+    for j, name in enumerate(names):
+        if name not in inside:
+            found.append(_number(name, j, X[:, j], float(start[j]), importances[name]))
+    found.sort(key=lambda control: -control["importance"])
+    return {"controls": found, "n_shown": MOST_SHOWN, "coverage": round(100 * coverage) / 100, "start": start.tolist()}
+
+
+def _typical(X: Any) -> int:
+    """The row that is nearest to the medians."""
+    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    return int(np.argmin((((X - np.median(X, axis=0)) / spread) ** 2).sum(axis=1)))
+
+
+def _groups(model: Any, names: list[str]) -> dict[str, list[str]]:
+    """Columns of texts, with the features of 0 and 1 that the command line made of them."""
+    table = getattr(model, "table_", None) or {"sources": []}
+    found = {}
+    for source in table["sources"]:
+        if source.get("categories"):
+            features = [f"{source['name']}={category}" for category in source["categories"]]
+            if all(feature in names for feature in features):
+                found[source["name"]] = features
+    return found
+
+
+def _round_number(value: float) -> float:
+    """1, 2 or 5 times a power of ten, about as large."""
+    if not value > 0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(f"{max(f for f in (1, 2, 5) if f * power <= value * (1 + 1e-9)) * power:.6g}")
+
+
+def _number(name: str, j: int, values: Any, start: float, importance: float) -> dict[str, Any]:
+    low, high = float(values.min()), float(values.max())
+    is_whole = bool((values == np.round(values)).all()) and high - low < 1e9
+    step = _round_number((high - low) / N_STEPS)
+    step = max(1.0, step) if is_whole else step
+    low, high, start = (
+        float(f"{step * turn(v / step):.10g}") for turn, v in ((np.floor, low), (np.ceil, high), (np.round, start))
+    )
+    return {
+        "kind": "number",
+        "name": name,
+        "feature": j,
+        "low": low,
+        "high": high,
+        "step": step,
+        "value": start,
+        "importance": importance,
+    }

@@ -1,0 +1,148 @@
+"""What the page says, without a browser."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score
+
+import symgrove as sg
+from symgrove.forest.forest import Forest
+from symgrove.forest.mathml import to_mathml
+from symgrove.forest.primitives import BUILTIN, PrimitiveSet
+from symgrove.report.data_summary import summarise
+from symgrove.report.rows import choose_rows
+from symgrove.report.scores import score_all
+from tests.contracts.test_methods import METHODS
+
+SETTINGS = METHODS[sg.TwoSEGPRegressor]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = make_friedman1(300, n_features=5, noise=0.5, random_state=0)
+    return sg.TwoSEGPRegressor(**SETTINGS).fit(X[:200], y[:200]), X, y
+
+
+def test_rows_of_the_fit_are_recognised(fitted, tmp_path):
+    model, X, y = fitted
+    model.save(tmp_path / "model.json")
+    for known in (model, sg.load(tmp_path / "model.json")):
+        rows = choose_rows(known, X, y, None)
+        assert (len(rows.X_test), len(rows.X_train)) == (100, 200)
+        assert np.array_equal(rows.y_test, y[200:])
+        assert rows.is_new
+        assert choose_rows(known, X[200:], y[200:], None).note == "The model was not fitted on these 100 rows."
+        assert "optimistic" in choose_rows(known, X[:200], y[:200], None).note
+        assert not choose_rows(known, X[:200], y[:200], None).is_new
+
+
+def test_rows_kept_out_for_calibration_judge():
+    X, y = make_friedman1(200, n_features=5, random_state=0)
+    model = sg.TwoSEGPRegressor(**SETTINGS, calibration=0.3).fit(X, y)
+    rows = choose_rows(model, X, y, None)
+    assert len(rows.X_test) == 60
+    assert rows.is_calibrated_on
+    assert "looks perfect here" in rows.note
+
+
+def test_training_rows_may_be_given(fitted):
+    model, X, y = fitted
+    rows = choose_rows(model, X[200:], y[200:], (X[:200], y[:200]))
+    assert np.array_equal(rows.X_train, X[:200])
+    assert "3 of the rows are among the training rows" in choose_rows(model, X[197:], y[197:], (X[:200], y[:200])).note
+
+
+def test_scores_are_those_of_the_models(fitted):
+    model, X, y = fitted
+    rows = choose_rows(model, X, y, None)
+    scores = score_all(model, rows, 0.9)
+    assert scores.lines[0].values[0] == f"{model.score(X[200:], y[200:]):.3f}"
+    linear = r2_score(y[200:], LinearRegression().fit(X[:200], y[:200]).predict(X[200:]))
+    assert next(line for line in scores.lines if line.name == "linear regression").values[0] == f"{linear:.3f}"
+    low, high = model.predict_interval(X[200:]).T
+    inside = np.mean((low <= y[200:]) & (y[200:] <= high))
+    assert f"hold {inside:.1%} of these rows" in scores.intervals
+
+
+def test_scores_of_classes_with_rows_that_lack_one():
+    X, y = load_iris(return_X_y=True)
+    model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y)
+    rows = choose_rows(model, X[:100] + 1e-3, y[:100], None)
+    scores = score_all(model, rows, 0.9)
+    assert scores.columns == ["accuracy", "balanced accuracy", "log loss"]
+    assert float(scores.lines[0].values[0]) > 0.8
+    assert len(scores.lines) == 5
+
+
+def test_what_may_mislead_is_told():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
+    y = X.a + X.b
+    X = X.assign(constant=1.0, leak=3 * y + 1, twin=np.exp(X.a))
+    X = pd.concat([X, X[:7]], ignore_index=True)
+    y = np.append(y, [*y[:5], *(y[5:7] + 1e-4)])
+    model = sg.TwoSEGPRegressor(**SETTINGS).fit(X, y)
+    text = "\n".join(summarise(model, choose_rows(model, X, y, None)).warnings)
+    assert "7 rows have the same features as another row; 2 of them with another target" in text
+    assert "Columns that never change: constant." in text
+    assert "Almost the target itself: leak." in text
+    assert "Columns that say the same: a and twin." in text
+
+
+def test_classes_that_leak_or_are_rare():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 1] > 2.0).astype(int)
+    model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y)
+    text = "\n".join(summarise(model, choose_rows(model, X, y, None)).warnings)
+    assert "Almost the target itself: x1." in text
+    assert "Rare classes: 1." in text
+
+
+def test_the_page_escapes_what_is_given(fitted):
+    X, y = make_friedman1(120, n_features=5, random_state=0)
+    frame = pd.DataFrame(X, columns=["<b>", "&amp;", "</script>", "`", "{{ 7 * 7 }}"])
+    model = sg.TwoSEGPRegressor(**SETTINGS).fit(frame, y)
+    page = sg.report(model, frame, y, title="</title><script>")
+    assert "<title>&lt;/title&gt;&lt;script&gt; (symgrove)</title>" in page
+    assert "<b>" not in re.sub(r"<b>[^<]*</b>", "", page)
+    assert "49" not in re.findall(r"<th scope=\"row\">(.*?)</th>", page)
+    data = re.search(r'<script type="application/json" id="what-if-data">(.*?)</script>', page, re.DOTALL)[1]
+    assert "<" not in data
+
+
+def test_bad_input(fitted):
+    model, X, y = fitted
+    with pytest.raises(ValueError, match="coverage must be a number above 0 and below 1"):
+        sg.report(model, X, y, coverage=90)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        sg.report(model, X, y[:-1])
+    with pytest.raises(ValueError, match="y must be finite numbers"):
+        sg.report(model, X, np.where(np.arange(300) == 3, np.nan, y))
+    classifier = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y > 12)
+    with pytest.raises(ValueError, match="classes that the model was not fitted with: maybe"):
+        sg.report(classifier, X, np.where(y > 12, "True", "maybe"))
+
+
+def test_a_failed_write_leaves_the_old_page(fitted, tmp_path):
+    model, X, y = fitted
+    with pytest.raises(FileNotFoundError):
+        sg.report(model, X, y, path=tmp_path / "no" / "report.html")
+
+
+@pytest.mark.parametrize("name", list(BUILTIN))
+def test_mathml_is_well_formed(name):
+    forest = Forest(2, PrimitiveSet(tuple(BUILTIN)))
+    inner = forest.apply("add", forest.feature(0), forest.constant(-1.5e-7))
+    operands = [inner, forest.feature(1)][: BUILTIN[name].arity]
+    text = to_mathml(forest, forest.apply(name, *operands), ["x1", "a < b & c"])
+    content = "".join(ET.fromstring(text).itertext())
+    assert "a < b & c" in content or BUILTIN[name].arity == 1
+    assert "1.5⋅10−7" in content
+    if name in ("mul", "square", "cube", "neg"):
+        assert "(x1+" in content
