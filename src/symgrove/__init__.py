@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from symgrove.forest.simplify import simplify
     from symgrove.forest.text import parse, to_text
     from symgrove.methods.classic_gp import ClassicGPClassifier, ClassicGPRegressor
+    from symgrove.methods.distillation import distill
     from symgrove.methods.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
     from symgrove.methods.grove import GroveClassifier, GroveRegressor
     from symgrove.methods.independent_gp import IndependentGPClassifier, IndependentGPRegressor
     from symgrove.methods.saving import load
+    from symgrove.methods.smaller import simplify_ensemble
     from symgrove.methods.spatial_gp import SpatialGPRegressor
     from symgrove.methods.standard_gp import StandardGPClassifier
     from symgrove.methods.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
@@ -54,6 +56,7 @@ _HOMES = {
     "TwoSEGPClassifier": "methods.two_segp",
     "TwoSEGPRegressor": "methods.two_segp",
     "bootstrap_counts": "fitness.bootstrap",
+    "distill": "methods.distillation",
     "load": "methods.saving",
     "make_dataset": "dataset",
     "out_of_bag": "fitness.bootstrap",
@@ -62,6 +65,7 @@ _HOMES = {
     "primitive": "forest.primitives",
     "score": "engines.scoring",
     "simplify": "forest.simplify",
+    "simplify_ensemble": "methods.smaller",
     "to_text": "forest.text",
     "tournament": "selection.tournament",
     "truncation": "selection.truncation",
@@ -106,6 +110,7 @@ __all__ = [
     "TwoSEGPClassifier",
     "TwoSEGPRegressor",
     "bootstrap_counts",
+    "distill",
     "load",
     "make_dataset",
     "out_of_bag",
@@ -115,6 +120,7 @@ __all__ = [
     "report",
     "score",
     "simplify",
+    "simplify_ensemble",
     "to_text",
     "tournament",
     "truncation",

@@ -1,6 +1,6 @@
 """One self-contained HTML page about a fitted model: `symgrove.report(model, X, y, path="report.html")`.
 
-The package has the name of its one function, so the module can be called.
+The package has the name of its one function, so the module can be called; `symgrove.report.build.report` is it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from symgrove.report.build import report
-
-__all__ = ["report"]
-
 
 class _Callable(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> str:
-        return report(*args, **kwargs)
+    def __call__(self, model: Any, X: Any, y: Any, **options: Any) -> str:
+        """See `symgrove.report.build.report`."""
+        # Loaded late: it brings other models of scikit-learn with it.
+        from symgrove.report.build import report
+
+        return report(model, X, y, **options)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -20,7 +20,7 @@ from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.figures import draw_all
 from symgrove.report.formulas import all_formulas
-from symgrove.report.rows import Rows, choose_rows
+from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
 
@@ -130,6 +130,3 @@ def _about(model: Any) -> list[tuple[str, str]]:
         told.append(("found", f"{model.found_:.2f} of 1: how much of the target's variation there was to be found"))
     told += [(name, version(name)) for name in PACKAGES]
     return [*told, ("Python", platform.python_version())]
-
-
-__all__ = ["Rows", "report"]

@@ -1,0 +1,102 @@
+"""One formula that imitates a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from symgrove._checks import check_whole
+from symgrove.methods.grove import GroveClassifier, GroveRegressor
+from symgrove.methods.smaller import (
+    FEWEST_ROWS,
+    SizePoint,
+    Smaller,
+    better_than_smaller,
+    checked_rows,
+    choose,
+    names_of,
+    targets_of,
+    teacher_of,
+    with_stack,
+)
+from symgrove.models.checked_rows import CheckedRows
+from symgrove.models.pruning import make_folds
+
+Matrix = NDArray[np.float64]
+
+
+def distill(
+    model: Any, X: Any, y: Any = None, *, max_size: int = 50, generations: int = 200, random_state: int = 0
+) -> Smaller:
+    """Teach one formula, a sum of terms, what a model predicts.
+
+    The formula is evolved as a Grove of one team on four fifths of the rows, with the model's predictions as target.
+
+    Parameters
+    ----------
+    model : fitted estimator of symgrove
+        With numbers or two classes.
+    X : array-like of shape (n_rows, n_features)
+        Any rows; targets are not needed.
+    y : array-like of shape (n_rows,), optional
+        If given, errors are measured against it, otherwise against the model.
+    max_size : int
+        Nodes of all terms together; the best formula up to this size is chosen.
+    generations : int
+    random_state : int
+
+    Returns
+    -------
+    smaller : Smaller
+        Its model is a GroveRegressor or GroveClassifier.
+    """
+    check_is_fitted(model)
+    check_whole("max_size", max_size, 1)
+    classes = getattr(model, "classes_", None)
+    if classes is not None and classes.size > 2:
+        raise ValueError(f"one formula tells two classes apart, not {classes.size}: use `simplify_ensemble`.")
+    X = model._check_predict(X).view(CheckedRows)
+    if len(X) < FEWEST_ROWS:
+        raise ValueError(f"at least {FEWEST_ROWS} rows are needed, got {len(X)}.")
+    teacher = teacher_of(model, X)
+    targets = teacher[None] if y is None else targets_of(model, checked_rows(model, X, y)[1])
+    held_out = make_folds(len(X), random_state)[0]
+    rest = np.setdiff1d(np.arange(len(X)), held_out)
+    student = _taught(model, X[rest], teacher[rest], max_size, generations, random_state)
+    points = [p for p in reversed(student.size_path_) if p.n_terms] or student.size_path_[:1]
+    predictions = [p.predict(X[held_out]) for p in points]
+    losses = np.stack([(p - targets[0][held_out]) ** 2 for p in predictions])
+    errors = np.sqrt(losses.mean(axis=1)).tolist()
+    found = [SizePoint(p.n_terms, p.size, error) for p, error in zip(points, errors, strict=True)]
+    kept = better_than_smaller(found)
+    path = [found[i] for i in kept]
+    chosen = choose(path, losses[kept], max_size, "")
+    before = float(np.sqrt(np.mean((teacher[held_out] - targets[0][held_out]) ** 2)))
+    return Smaller(with_stack(student, points[kept[chosen]]._stack, X), path, chosen, before)
+
+
+def _taught(model: Any, X: Matrix, teacher: Matrix, max_size: int, generations: int, seed: int) -> Any:
+    settings: dict[str, Any] = {
+        "n_estimators": 1,
+        "sampling": 1.0,
+        "strength": "fixed",
+        "max_terms": max(1, min(20, max_size // 3)),
+        "max_size": min(9, max_size),
+        "generations": generations,
+        "window": 1.0,
+        "n_joining": 4,
+        "random_state": seed,
+    }
+    if hasattr(model, "classes_"):
+        labels = model.classes_[(teacher > 0.5).astype(int)]
+        if np.unique(labels).size < 2:
+            raise ValueError("the model predicts the same class for all rows: there is nothing to teach.")
+        student = GroveClassifier(**settings).fit(X, labels)
+    else:
+        student = GroveRegressor(**settings).fit(X, teacher)
+    if names_of(model) is not None:
+        student.feature_names_in_ = model.feature_names_in_
+    return student

@@ -1,0 +1,94 @@
+"""Fewer members, or fewer terms: greedy choices, with errors on rows that the choice did not see.
+
+    members: the one whose addition, with replacement, lowers the error most (Caruana et al. 2004)
+    terms:   the one with the highest correlation with what the chosen ones leave (orthogonal matching pursuit)
+
+Choices are made on all rows; the error of each step is that of choices made on four fifths, on the last fifth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+N_FOLDS = 5
+Combine = Callable[[Matrix], Matrix]
+
+
+class Steps(NamedTuple):
+    """What was chosen, step by step, and the squared error of each step on every row, when it was not used."""
+
+    chosen: list[int]
+    losses: Matrix  # (n_steps, n_rows)
+
+
+def choose_members(
+    members: Matrix, target: Matrix, n_steps: int, combine: Combine | None, folds: list[Matrix]
+) -> Steps:
+    """Steps of choosing members, (n_members, n_rows); `combine` is None for the mean."""
+    losses = np.empty((n_steps, target.size))
+    for held_out in folds:
+        rest = np.setdiff1d(np.arange(target.size), held_out)
+        chosen = _choose_members(members[:, rest], target[rest], n_steps, combine)
+        for step in range(n_steps):
+            picked = members[chosen[: step + 1]][:, held_out]
+            said = picked.mean(axis=0) if combine is None else combine(picked)
+            losses[step, held_out] = (said - target[held_out]) ** 2
+    return Steps(_choose_members(members, target, n_steps, combine), losses)
+
+
+def _choose_members(members: Matrix, target: Matrix, n_steps: int, combine: Combine | None) -> list[int]:
+    chosen: list[int] = []
+    total = np.zeros(target.size)
+    for step in range(1, n_steps + 1):
+        if combine is None:
+            errors = np.mean(((total + members) / step - target) ** 2, axis=1)
+        else:
+            picked = members[chosen]
+            said = [combine(np.concatenate([picked, member[None]])) for member in members]
+            errors = np.mean((np.stack(said) - target) ** 2, axis=1)
+        best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+        chosen.append(best)
+        total += members[best]
+    return chosen
+
+
+class Pursuit(NamedTuple):
+    """Terms in the order in which they were chosen, and intercept and coefficients after each step."""
+
+    chosen: list[int]
+    solutions: list[Matrix]
+
+
+def pursue(terms: Matrix, target: Matrix, n_steps: int, ridge: float) -> Pursuit:
+    """Choose terms, (n_terms, n_rows), for a sum that is near the target; a penalty of ridge times the rows."""
+    n_rows = target.size
+    centre = terms.mean(axis=1)
+    scale = np.sqrt(np.mean((terms - centre[:, None]) ** 2, axis=1))
+    is_usable = scale > 1e-9
+    residual = target - target.mean()
+    chosen: list[int] = []
+    solutions: list[Matrix] = []
+    for _ in range(min(n_steps, int(is_usable.sum()))):
+        with np.errstate(all="ignore"):
+            worth = np.where(is_usable, np.abs((terms - centre[:, None]) @ residual) / scale, -1.0)
+        worth[chosen] = -1.0
+        if worth.max() <= 0:
+            break
+        chosen.append(int(np.argmax(worth)))
+        columns = np.column_stack([np.ones(n_rows), terms[chosen].T])
+        penalty = np.diag([0.0, *[ridge * n_rows] * len(chosen)])
+        solution = np.linalg.solve(columns.T @ columns + penalty, columns.T @ target)
+        solutions.append(solution)
+        residual = target - columns @ solution
+    return Pursuit(chosen, solutions)
+
+
+def make_folds(n_rows: int, seed: int) -> list[Matrix]:
+    """Rows of each fold."""
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return [np.sort(order[f::N_FOLDS]) for f in range(min(N_FOLDS, n_rows))]
