@@ -5,6 +5,7 @@ import sys
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, make_friedman1
 
@@ -44,6 +45,21 @@ def test_partial_dependence(regressor):
     assert display.plot(ax=axes).axes_[1] is axes[1]
     with pytest.raises(ValueError, match="ax must have 2 axes"):
         display.plot(ax=axes[:1])
+
+
+def test_dollars_are_no_mathematics():
+    X, y = make_friedman1(60, n_features=5, random_state=0)
+    frame = pd.DataFrame(X, columns=["$a_$", "price ($)", "$\\frac{$", "d", "e"])
+    model = sg.TwoSEGPRegressor(**METHODS[sg.TwoSEGPRegressor]).fit(frame, y)
+    shown = inspection.PartialDependenceDisplay.from_estimator(model, frame, [2], n_points=3)
+    for display in (
+        inspection.ImportanceDisplay.from_estimator(model, frame, y, n_repeats=1),
+        inspection.InteractionDisplay.from_estimator(model, frame, n_rows=5),
+        inspection.DerivativeDisplay.from_estimator(model, frame),
+    ):
+        display.figure_.canvas.draw()
+    shown.axes_[0].figure.canvas.draw()
+    assert shown.axes_[0].get_xlabel() == r"\$\frac{\$"
 
 
 def test_classes_are_named(classifier):

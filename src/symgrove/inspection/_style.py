@@ -9,6 +9,11 @@ BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "
 DIVERGING = "PuOr"  # orange to purple, safe too
 
 
+def plain(name: str) -> str:
+    """A name that matplotlib does not take for mathematics."""
+    return name.replace("$", r"\$")
+
+
 def new_axes(ax: Axes | None = None) -> Axes:
     """The axes that were given, or those of a new figure."""
     if ax is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.inspection._input import checked, class_index
-from symgrove.inspection._style import BLUE, Axes, new_axes
+from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 LEVELS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
@@ -79,6 +79,6 @@ class CalibrationDisplay:
         low, high = np.clip([self.promised - error, self.promised + error], 0, 1)
         self.ax_.fill_between(self.promised, low, high, color="grey", alpha=0.25, linewidth=0)
         self.ax_.plot(self.promised, self.found, "o-", color=BLUE, markersize=4)
-        self.ax_.set_xlabel(f"promised: {self.label}")
+        self.ax_.set_xlabel(plain(f"promised: {self.label}"))
         self.ax_.set_ylabel("observed")
         return self

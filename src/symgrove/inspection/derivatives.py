@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from symgrove.export.plan import Block, Plan, Step, Target
 from symgrove.forest.primitives import BUILTIN
 from symgrove.inspection._input import checked, class_index
-from symgrove.inspection._style import Axes, new_axes
+from symgrove.inspection._style import Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 VALUES_AT_A_TIME = 1 << 24
@@ -233,6 +233,6 @@ class DerivativeDisplay:
         order = np.argsort(np.abs(self.values).mean(axis=0))[-n_most:]
         self.ax_.axvline(0, color="grey", linewidth=0.8)
         self.ax_.boxplot(self.values[:, order], orientation="horizontal", whis=(5, 95), showfliers=False)
-        self.ax_.set_yticks(range(1, order.size + 1), [self.features[i] for i in order])
+        self.ax_.set_yticks(range(1, order.size + 1), [plain(self.features[i]) for i in order])
         self.ax_.set_xlabel("change for one standard deviation")
         return self

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance as shuffled
 
 from symgrove.inspection._input import checked, names_of
-from symgrove.inspection._style import BLUE, Axes, new_axes
+from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 from symgrove.models.ensemble import votes_of
 from symgrove.models.out_of_bag import Samples
 
@@ -135,7 +135,7 @@ class ImportanceDisplay:
         self.ax_ = new_axes(ax)
         self.figure_ = self.ax_.figure
         order = np.argsort(self.found.mean)[-n_most:]
-        names = [self.found.features[i] for i in order]
+        names = [plain(self.found.features[i]) for i in order]
         self.ax_.barh(names, self.found.mean[order], xerr=self.found.deviation[order], color=BLUE, ecolor="grey")
         self.ax_.set_xlabel("decrease of the score")
         return self

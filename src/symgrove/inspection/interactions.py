@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.inspection._input import checked, class_index, features_to_show, names_of, prediction, some_rows
-from symgrove.inspection._style import BLUE, Axes, new_axes
+from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ class InteractionDisplay:
         self.ax_ = new_axes(ax)
         self.figure_ = self.ax_.figure
         shown = self.pairs[:n_most][::-1]
-        self.ax_.barh([f"{p.first} × {p.second}" for p in shown], [p.effect for p in shown], color=BLUE)
+        self.ax_.barh([plain(f"{p.first} × {p.second}") for p in shown], [p.effect for p in shown], color=BLUE)
         for y, pair in enumerate(shown):
             self.ax_.annotate(f"H² {pair.strength:.2f}", (pair.effect, y), xytext=(3, 0), textcoords="offset points")
         self.ax_.set_xlabel("standard deviation of the joint part")

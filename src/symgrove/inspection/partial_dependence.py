@@ -18,7 +18,7 @@ from symgrove.inspection._input import (
     prediction,
     some_rows,
 )
-from symgrove.inspection._style import BLUE, Axes, new_axes
+from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 BAND = (0.1, 0.9)
@@ -136,6 +136,6 @@ class PartialDependenceDisplay:
             axes.plot(curve.grid, curve.individual[rows].T, color="grey", linewidth=0.5, alpha=0.35)
             axes.fill_between(curve.grid, curve.low, curve.high, color=BLUE, alpha=0.3, linewidth=0)
             axes.plot(curve.grid, curve.average, color=BLUE, linewidth=2)
-            axes.set_xlabel(curve.feature)
-            axes.set_ylabel(self.label)
+            axes.set_xlabel(plain(curve.feature))
+            axes.set_ylabel(plain(self.label))
         return self
