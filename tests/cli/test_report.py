@@ -21,7 +21,10 @@ def test_report_of_a_model_and_its_data(folder, tmp_path):  # noqa: F811
     assert done.exit_code == 0, done.output
     page = (tmp_path / "page.html").read_text()
     assert "<h1>m</h1>" in page
-    assert "Scores are of 36 rows that the model was not fitted on; it was on the other 84." in page
+    assert (
+        "Scores are of 36 rows that the model was not fitted on. The other models are trained on 84 training rows."
+        in page
+    )
 
 
 def test_texts_and_missing_values(folder, tmp_path):  # noqa: F811
@@ -48,7 +51,7 @@ def test_classes_and_other_rows(folder, tmp_path):  # noqa: F811
         "report", tmp_path / "m.json", tmp_path / "new.csv", "-o", tmp_path / "p.html", "--train", folder / "iris.csv"
     )
     assert done.exit_code == 0, done.output
-    assert "beside models trained on the 150 training rows given" in (tmp_path / "p.html").read_text()
+    assert "The other models are trained on 150 training rows." in (tmp_path / "p.html").read_text()
 
 
 def test_mistakes(folder, tmp_path):  # noqa: F811
@@ -60,7 +63,7 @@ def test_mistakes(folder, tmp_path):  # noqa: F811
     assert "there is no folder" in done.stderr
     done = run("report", folder / "model.json", folder / "numbers.csv", "-o", tmp_path / "p.html", "--coverage", "90")
     assert done.exit_code == 2
-    assert "coverage must be a number above 0 and below 1" in done.stderr
+    assert "coverage must be a number above 0 and below 0.9991" in done.stderr
     assert not (tmp_path / "p.html").exists()
 
 
@@ -83,5 +86,8 @@ def test_intervals_of_predictions(folder):  # noqa: F811
     model = sg.load(folder / "model.json")
     assert high - low == pytest.approx(2 * (middle - low))
     assert model._calibrations["oob"].scores.factor(0.8) > 0
+    done = run("predict", folder / "model.json", folder / "numbers.csv", "--only", "--interval", "0.999", "--json")
+    assert json.loads(done.stdout)["lower"][0] is None
+    assert "rows are too few for a coverage of 0.999: 999 are needed. Intervals are infinite." in done.stderr
     done = run("predict", folder / "model.json", folder / "numbers.csv", "--interval", "80")
     assert "coverage must be a number above 0 and below 1" in done.stderr

@@ -100,7 +100,7 @@ def test_intervals_in_javascript(kind, tmp_path):
     X, y = make_friedman1(200, n_features=5, random_state=0)
     settings = {**METHODS[kind], "generations": 4}
     model = kind(**settings, calibration=0.4).fit(X[:150], y[:150])
-    for coverage in (0.9, 0.57, 0.99):
+    for coverage in (0.9, 0.57, 0.975, 0.99):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # too few rows for 99 %
             wanted = model.predict_interval(X, coverage)

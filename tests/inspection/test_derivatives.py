@@ -6,8 +6,12 @@ from sklearn.datasets import load_iris, make_friedman1
 
 import symgrove as sg
 from symgrove.export.plan import make_plan
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import PrimitiveSet
 from symgrove.inspection import derivatives, sensitivity
 from symgrove.inspection.derivatives import _of_rows
+from symgrove.models.ensemble import make_ensemble
+from symgrove.models.standardization import no_standardization
 from tests.contracts.test_methods import METHODS
 from tests.export.test_exports import CASES, NAMES, every_primitive
 from tests.naive.inspection import central_differences
@@ -84,6 +88,17 @@ def test_derivatives_of_votes_are_those_of_the_mean_output():
     assert is_smooth.mean() > 0.3
     assert (is_near | ~is_smooth).all()
     assert derivatives(model, rows, 1) == pytest.approx(-derivatives(model, rows, 2))
+
+
+@pytest.mark.parametrize("aggregation", ["mean", "median"])
+def test_a_member_that_is_not_finite_does_not_count(aggregation):
+    forest = Forest(2, PrimitiveSet(("mul", "add")))
+    x, z = forest.feature(0), forest.feature(1)
+    square = forest.apply("mul", x, x)
+    roots = np.array([forest.apply("mul", square, square), z, forest.apply("add", z, z)])
+    rules = 0.0, no_standardization(2), aggregation
+    plan = make_plan("t", [make_ensemble(forest, roots, np.ones(3), np.zeros(3), *rules)], ["a", "b"], None)
+    assert _of_rows(plan, np.array([[1e100, 2.0]]), 0).tolist() == [[0.0, 1.5]]
 
 
 def test_units_and_many_rows():

@@ -121,8 +121,9 @@ def test_importance_out_of_bag(n_classes):
     found = inspection.permutation_importance(model, X, y, rows="oob")
     assert found.mean[0] > found.mean[1] > found.mean[2]
     assert abs(found.mean[2]) < 0.1
-    with pytest.raises(ValueError, match="must be the same rows"):
-        inspection.permutation_importance(model, X[:100], y[:100], rows="oob")
+    for n, shift in ((100, 0.0), (200, 1.0)):
+        with pytest.raises(ValueError, match="must be the same rows"):
+            inspection.permutation_importance(model, X[:n] + shift, y[:n], rows="oob")
     with pytest.raises(ValueError, match="scoring is for"):
         inspection.permutation_importance(model, X, y, rows="oob", scoring="r2")
 
@@ -141,6 +142,35 @@ def test_coverage_counts(fitted):
     model, X, y = fitted(sg.TwoSEGPRegressor)
     low, high = model.predict_interval(X, 0.7).T
     assert inspection.coverage(model, X, y, [0.7])[0] == np.mean((low <= y) & (y <= high))
+    with pytest.raises(ValueError, match="levels must be a number above 0"):
+        inspection.coverage(model, X, y, [0.0])
+    for wrong in (np.column_stack([y, y]), y[:1], np.where(y == y[0], np.nan, y)):
+        with pytest.raises(ValueError, match=r"1d array|inconsistent|finite"):
+            inspection.coverage(model, X, wrong, [0.7])
+    with pytest.raises(TypeError, match="coverage is for regressors"):
+        inspection.coverage(fitted(sg.GroveClassifier)[0], X, y)
+
+
+def test_what_is_returned_is_checked_when_it_comes_back(fitted):
+    model, X, _ = fitted(sg.TwoSEGPRegressor)
+    grid = inspection.partial_dependence(model, X, 0).grid
+    for values in (grid, inspection.sensitivity(model, X), inspection.derivatives(model, X)):
+        assert type(values) is np.ndarray
+
+
+def test_classes_with_different_numbers_of_members():
+    X, y = load_iris(return_X_y=True)
+    model = sg.DivNichGPClassifier(**{**METHODS[sg.DivNichGPClassifier], "random_state": 1}).fit(X, y)
+    counts = [e.n_samples for e in model._ensembles]
+    assert model.predict_members(X).shape == (3, max(counts), 150)
+    assert inspection.agreement(model, X, y).correlations.shape == (max(counts), max(counts))
+
+
+def test_the_band_of_a_calibrated_classifier_is_around_the_average():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = sg.GroveClassifier(**METHODS[sg.GroveClassifier], calibration=0.3).fit(X, y)
+    curve = inspection.partial_dependence(model, X, 7)
+    assert ((curve.low - 0.02 <= curve.average) & (curve.average <= curve.high + 0.02)).mean() > 0.9
 
 
 def test_reliability_counts():

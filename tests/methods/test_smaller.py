@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
+from sklearn.linear_model import LinearRegression
 
 import symgrove as sg
 from symgrove.models.ensemble import median_of_finite
 from symgrove.models.pruning import choose_members, make_folds, pursue
+from symgrove.report.rows import choose_rows
 from tests.contracts.test_methods import METHODS
 from tests.naive import pruning as naive
 
@@ -117,14 +119,42 @@ def test_distilling(kind, tmp_path):
     assert judged.error_before > 0
 
 
+def test_the_report_knows_what_made_a_smaller_model():
+    X, y = data_for(0)
+    model = sg.TwoSEGPRegressor(**METHODS[sg.TwoSEGPRegressor]).fit(X[:100], y[:100])
+    for smaller in (sg.simplify_ensemble(model, X[100:200], y[100:200]), sg.distill(model, X[100:200], y[100:200])):
+        for rows in (slice(0, 100), slice(100, 200)):
+            assert "The model was fitted on these 100 rows" in choose_rows(smaller.model, X[rows], y[rows], None).note
+        assert choose_rows(smaller.model, X[200:], y[200:], None).is_new
+
+
+def test_errors_before_and_after_are_of_the_same_kind():
+    X, y = data_for(3)
+    model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier], calibration=0.2).fit(X, y)
+    smaller = sg.simplify_ensemble(model, X, y)
+    scores = np.stack([e.mean_clipped(X.to_numpy()) for e in model._ensembles])
+    wanted = np.stack([(y == label).astype(float) for label in model.classes_])
+    assert smaller.error_before == pytest.approx(np.sqrt(np.mean((scores - wanted) ** 2)))
+
+
 def test_bad_requests():
+    numbers = data_for(0)
+    regressor = sg.GroveRegressor(**METHODS[sg.GroveRegressor]).fit(*numbers)
+    for function in (sg.simplify_ensemble, sg.distill):
+        with pytest.raises(ValueError, match="y must be finite numbers"):
+            function(regressor, numbers[0], np.where(np.arange(300) == 5, np.nan, numbers[1]))
+        with pytest.raises(TypeError, match="of a pipeline, its last step"):
+            function(LinearRegression().fit(*numbers), *numbers)
+    constant = numbers[0].assign(**dict.fromkeys(numbers[0].columns, 1.0))
+    with pytest.raises(ValueError, match="no term varies on these rows"):
+        sg.simplify_ensemble(regressor, constant, numbers[1])
     X, y = data_for(3)
     model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y)
     with pytest.raises(ValueError, match="two classes apart, not 3"):
         sg.distill(model, X)
     with pytest.raises(ValueError, match="at least 20 rows"):
         sg.simplify_ensemble(model, X[:5], y[:5])
-    with pytest.raises(ValueError, match="labels that the model was not fitted with: D"):
+    with pytest.raises(ValueError, match="labels that the model was not fitted with: 'D'"):
         sg.simplify_ensemble(model, X, np.where(y == "A", "D", y))
 
 
@@ -150,4 +180,6 @@ def test_terms_are_pursued():
     chosen, solution = naive.pursue(terms, target, 4, 1e-2)
     assert found.chosen == chosen
     assert found.solutions[-1] == pytest.approx(solution)
-    assert pursue(np.ones((3, 60)), target, 4, 1e-2).chosen == []
+    nothing = pursue(np.ones((3, 60)), target, 4, 1e-2)
+    assert nothing.chosen == []
+    assert nothing.solutions[0] == pytest.approx([target.mean()])

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from mapie.regression import CrossConformalRegressor, SplitConformalRegressor
 from sklearn.calibration import CalibratedClassifierCV
@@ -11,6 +12,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
 import symgrove as sg
+from symgrove.methods._team_setting import table_bytes
+from symgrove.methods.saving import from_document, to_document
 from tests.contracts.test_methods import METHODS
 
 REGRESSORS = [kind for kind in METHODS if not hasattr(kind, "predict_proba")]
@@ -39,7 +42,7 @@ def test_training_rows_that_were_left_out_give_intervals(kind):
     X, y = _data(1000)
     model = kind(**METHODS[kind]).fit(X[:200], y[:200])
     if kind in WITHOUT_SAMPLES:
-        with pytest.raises(ValueError, match=r"no training row was left out.*calibration=0\.2"):
+        with pytest.raises(ValueError, match=r"knows of no training rows.*calibration=0\.2"):
             model.predict_interval(X)
         return
     low, high = model.predict_interval(X[200:]).T
@@ -101,6 +104,59 @@ def test_own_rows_for_calibration():
     assert np.mean((low <= y[500:]) & (y[500:] <= high)) == pytest.approx(0.8, abs=0.09)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.calibrate(X[:3], y[:2])
+
+
+def test_files_without_anything_learned_can_be_calibrated(tmp_path):
+    X, y = _data(200)
+    model = sg.TwoSEGPRegressor(**METHODS[sg.TwoSEGPRegressor]).fit(X[:100], y[:100])
+    document = to_document(model)
+    del document["uncertainty"], document["seen"]
+    old = from_document(document)
+    with pytest.raises(ValueError, match="or give rows that the model was not fitted on to `calibrate`"):
+        old.predict_interval(X)
+    assert np.isfinite(old.calibrate(X[100:], y[100:, None].ravel()).predict_interval(X)).all()
+    assert np.isfinite(model.calibrate(X[100:], pd.DataFrame({"y": y[100:]}).y).predict_interval(X)).all()
+
+
+def test_grove_draws_rows_from_those_that_are_left():
+    X, y = _data(400)
+    settings = {**METHODS[sg.GroveRegressor], "calibration": 0.3}
+    whole = sg.GroveRegressor(**settings)
+    budget = 2 * 150 * table_bytes(whole._main_path(8), 1, 1, 8)
+    with pytest.warns(UserWarning, match="Grove evolves on 150 of the 280 rows"):
+        model = sg.GroveRegressor(**settings, memory_budget=budget).fit(X, y)
+    assert np.isfinite(model.predict_interval(X)).all()
+
+
+def test_nothing_of_a_row_is_left_behind():
+    X, y = _data(150)
+    for kind in (sg.TwoSEGPRegressor, sg.GroveRegressor):
+        model = kind(**METHODS[kind]).fit(X, y)
+        assert not {"_honest", "_oob_spread"} & set(model.__dict__)
+    for kind in (sg.TwoSEGPClassifier, sg.GroveClassifier):
+        model = kind(**METHODS[kind]).fit(X, y > 12)
+        assert not {"_honest", "_oob_spread"} & set(model.__dict__)
+
+
+def test_infinite_scores_survive_a_file():
+    X, y = _data(150)
+    model = sg.TwoSEGPRegressor(**METHODS[sg.TwoSEGPRegressor]).fit(X[:100], y[:100])
+    scores = model._calibrations["oob"].scores
+    scores.sorted[0], scores.sorted[-1] = -np.inf, np.inf
+    again = from_document(to_document(model))
+    assert np.array_equal(again._calibrations["oob"].scores.sorted, scores.sorted)
+
+
+@pytest.mark.parametrize(
+    "change", [{"power": 30.0}, {"weights": [1e300, 1e300]}, {"weights": [0.0, 1.0]}, {"power": -1}]
+)
+def test_damaged_corrections_are_refused(change):
+    X, y = _data(150)
+    model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier], calibration=0.3).fit(X, y > 12)
+    document = to_document(model)
+    document["uncertainty"] |= change
+    with pytest.raises(ValueError, match="out of range"):
+        from_document(document)
 
 
 def test_bad_requests():

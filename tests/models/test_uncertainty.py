@@ -79,7 +79,8 @@ def test_residuals_that_are_not_finite_make_intervals_infinite():
     st.floats(-10, 10),
 )
 def test_mixture_density(members, prediction, stretch, noise, value):
-    found = Noise(stretch, noise).mixture(np.array([prediction]), np.array(members)[:, None])
+    spread = np.sqrt(np.mean((np.array(members) - prediction) ** 2, keepdims=True))
+    found = Noise(stretch, noise).mixture(np.array([prediction]), np.array(members)[:, None], spread)
     expected = naive.log_density(value, prediction, members, stretch, noise) if _is_near(found, value) else None
     if expected is not None:
         assert found.log_density(np.array([value]))[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -101,6 +102,18 @@ def test_mixture_is_a_distribution():
     assert drawn.std(axis=0) == pytest.approx(mixture.std, abs=0.03)
     with pytest.raises(ValueError, match="between 0 and 1"):
         mixture.quantile(1.0)
+
+
+def test_a_larger_spread_than_that_of_the_members_counts():
+    found = Noise(2.0, 0.5).mixture(np.zeros(1), np.array([[-1.0], [1.0]]), np.array([3.0]))
+    assert found.std == pytest.approx(np.sqrt(0.25 + 4 * 9))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_noise_has_the_scale_of_the_residuals(scale):
+    residuals = np.random.default_rng(0).normal(size=500)
+    plain, scaled = fit_noise(residuals, np.zeros(500)), fit_noise(scale * residuals, np.zeros(500))
+    assert scaled.deviation / scale == pytest.approx(plain.deviation)
 
 
 def test_noise_is_found():

@@ -17,6 +17,7 @@ from symgrove.forest.primitives import BUILTIN, PrimitiveSet
 from symgrove.report.data_summary import summarise
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
+from symgrove.report.what_if import controls
 from tests.contracts.test_methods import METHODS
 
 SETTINGS = METHODS[sg.TwoSEGPRegressor]
@@ -36,7 +37,14 @@ def test_rows_of_the_fit_are_recognised(fitted, tmp_path):
         assert (len(rows.X_test), len(rows.X_train)) == (100, 200)
         assert np.array_equal(rows.y_test, y[200:])
         assert rows.is_new
-        assert choose_rows(known, X[200:], y[200:], None).note == "The model was not fitted on these 100 rows."
+        new = choose_rows(known, X[200:], y[200:], None)
+        assert new.note == "Scores are of 100 rows that the model was not fitted on."
+        assert new.is_new
+        mixed = choose_rows(known, X[188:218], y[188:218], None)
+        assert "The model was fitted on 12 of these 30 rows" in mixed.note
+        assert not mixed.is_new
+        assert not choose_rows(known, X[:100], y[:100], (X[200:], y[200:])).is_new
+        assert choose_rows(known, X[:200], y[:200] + 1.0, None).is_new  # same features, another target
         assert "optimistic" in choose_rows(known, X[:200], y[:200], None).note
         assert not choose_rows(known, X[:200], y[:200], None).is_new
 
@@ -47,14 +55,20 @@ def test_rows_kept_out_for_calibration_judge():
     rows = choose_rows(model, X, y, None)
     assert len(rows.X_test) == 60
     assert rows.is_calibrated_on
-    assert "looks perfect here" in rows.note
+    assert "60 of the rows calibrated the model" in rows.note
+    again = choose_rows(model, rows.X_test, rows.y_test, None)
+    assert again.is_calibrated_on
+    other_X, other_y = make_friedman1(100, n_features=5, random_state=1)
+    model.calibrate(other_X, other_y)
+    assert choose_rows(model, other_X, other_y, None).is_calibrated_on
+    assert not choose_rows(model, rows.X_test, rows.y_test, None).is_calibrated_on
 
 
 def test_training_rows_may_be_given(fitted):
     model, X, y = fitted
     rows = choose_rows(model, X[200:], y[200:], (X[:200], y[:200]))
     assert np.array_equal(rows.X_train, X[:200])
-    assert "3 of the rows are among the training rows" in choose_rows(model, X[197:], y[197:], (X[:200], y[:200])).note
+    assert "fitted on 3 of these 103 rows" in choose_rows(model, X[197:], y[197:], (X[:200], y[:200])).note
 
 
 def test_scores_are_those_of_the_models(fitted):
@@ -118,15 +132,68 @@ def test_the_page_escapes_what_is_given(fitted):
 
 def test_bad_input(fitted):
     model, X, y = fitted
-    with pytest.raises(ValueError, match="coverage must be a number above 0 and below 1"):
+    with pytest.raises(ValueError, match=r"coverage must be a number above 0 and below 0\.9991"):
         sg.report(model, X, y, coverage=90)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         sg.report(model, X, y[:-1])
     with pytest.raises(ValueError, match="y must be finite numbers"):
         sg.report(model, X, np.where(np.arange(300) == 3, np.nan, y))
     classifier = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y > 12)
-    with pytest.raises(ValueError, match="classes that the model was not fitted with: maybe"):
+    with pytest.raises(ValueError, match="labels that the model was not fitted with: 'True', 'maybe'"):
         sg.report(classifier, X, np.where(y > 12, "True", "maybe"))
+
+
+def test_labels_are_equal_if_their_values_are(fitted):
+    _, X, y = fitted
+    model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, (y > 12).astype(int))
+    for kind in (float, bool):
+        assert choose_rows(model, X, (y > 12).astype(kind), None).y.dtype == model.classes_.dtype
+
+
+def test_rows_that_other_models_cannot_take():
+    X, y = make_friedman1(200, n_features=5, random_state=0)
+    model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y > 12)
+    page = sg.report(model, X[y > 12] + 1e-3, np.ones((y > 12).sum(), dtype=bool))
+    assert "these rows are too few, or of one class" in page
+    one = sg.TwoSEGPRegressor(**SETTINGS).fit(X, y)
+    assert "<h2>Scores</h2>" in sg.report(one, X[:1], y[:1])
+
+
+def test_functions_of_ones_own_leave_out_what_cannot_be_done():
+    def bend(x):
+        return x * x + 1.0
+
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    y = X[:, 0] ** 2
+    functions = ("add", sg.primitive(bend))
+    model = sg.TwoSEGPRegressor(**SETTINGS, functions=functions).fit(X, y)
+    page = sg.report(model, X, y)
+    assert "Functions of your own cannot run in a page" in page
+    assert "what-if-data" not in page.split("<script>")[0]
+
+
+@pytest.mark.parametrize("coverage", [0.975, 0.999])
+def test_any_coverage_is_shown_as_it_is(coverage, fitted):
+    model, X, y = fitted
+    page = sg.report(model, X, y, coverage=coverage)
+    assert f"Intervals for {100 * coverage:g} %" in page
+    assert f'"coverage": {coverage}' in page
+
+
+def test_the_start_is_a_row(fitted):
+    X, y = make_friedman1(100, n_features=5, random_state=0)
+    X[:, 0], X[:, 1] = 0.37, np.exp(20 * X[:, 1] - 15)
+    model = sg.TwoSEGPRegressor(**SETTINGS).fit(X, y)
+    data = controls(model, choose_rows(model, X, y, None), 0.9)
+    start = [next(c["value"] for c in data["controls"] if c["feature"] == j) for j in range(5)]
+    assert (start == X).all(axis=1).any()
+    assert all(c["low"] <= c["value"] <= c["high"] for c in data["controls"])
+
+
+def test_other_estimators_get_a_message(fitted):
+    _, X, y = fitted
+    with pytest.raises(TypeError, match="Of a search, give best_estimator_"):
+        sg.report(LinearRegression().fit(X, y), X, y)
 
 
 def test_a_failed_write_leaves_the_old_page(fitted, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,8 +57,16 @@ def tell(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """A result for machines."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """A result for machines; JSON has no infinite numbers, so they are null."""
+    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_model(path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,7 +94,11 @@ def _answers(
     if spread:
         found["std"] = estimator.predict(X, return_std=True)[1].tolist()
     if interval is not None:
-        ends = estimator.predict_interval(X, interval).tolist()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            ends = estimator.predict_interval(X, interval).tolist()
+        for warning in told:
+            tell(f"note: {warning.message}")
         found |= {"lower": [low for low, _ in ends], "upper": [high for _, high in ends]}
     if probabilities:
         shares = estimator.predict_proba(X)

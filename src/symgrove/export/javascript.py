@@ -85,14 +85,15 @@ _SPREAD = """  let spread = 0;  // of the members, of the last row
 _REGRESSION = """  const predict = (row) => targets(numbersOf(row))[0];
   return {features, predict};"""
 _INTERVALS = """  const predict = (row) => targets(numbersOf(row))[0];
-  // Widths of intervals that hold 1, 2, ..., 99 %% of new values, in units of floor + slope * spread of the members.
+  // Widths of intervals that hold 0.001, 0.002, ..., 0.999 of new values, in units of floor + slope * spread of the
+  // members; null is infinite. A coverage in between is rounded up.
   const widths = %s;
   const predictInterval = (row, coverage = 0.9) => {
-    const percent = Math.round(100 * coverage);
-    if (!(percent >= 1 && percent <= 99)) throw new RangeError("coverage must be between 0.01 and 0.99");
+    const place = Math.ceil(1000 * coverage - 1e-9);
+    if (!(place >= 1 && place <= 999)) throw new RangeError("coverage must be above 0 and at most 0.999");
     spread = 0;
     const prediction = targets(numbersOf(row))[0];
-    const factor = widths.factors[percent - 1];
+    const factor = widths.factors[place - 1];
     const reach = factor === null ? Infinity : factor * (widths.floor + widths.slope * spread);
     return {prediction, lower: prediction - reach, upper: prediction + reach};
   };
@@ -175,7 +176,7 @@ def _regression(plan: Plan) -> str:
     scores = plan.intervals
     if scores is None:
         return _REGRESSION
-    factors = [scores.factor(percent / 100) for percent in range(1, 100)]
+    factors = [scores.factor(place / 1000) for place in range(1, 1000)]
     finite = [factor if math.isfinite(factor) else None for factor in factors]
     return _INTERVALS % json.dumps({"floor": scores.widths.floor, "slope": scores.widths.slope, "factors": finite})
 

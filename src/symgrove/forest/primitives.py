@@ -110,7 +110,8 @@ def _step(a: Array, b: Array, eps: float) -> Array:
 
 
 def _call(name: str) -> str:
-    return f"\\operatorname{{{name}}}\\left({{0}}\\right)"
+    shown = name.replace("_", "\\_")
+    return f"\\operatorname{{{{{shown}}}}}\\left({{0}}\\right)"
 
 
 # fmt: off

@@ -7,17 +7,48 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from symgrove.forest.text import feature_labels
-from symgrove.models.checked_rows import CheckedRows
+from symgrove.models.checked_rows import CheckedRows, class_places
 
 Matrix = NDArray[np.float64]
 
 
 def checked(model: Any, X: Any) -> Matrix:
     """Rows as the model takes them; it does not look at them again."""
+    if not hasattr(model, "predict_members"):
+        raise TypeError(
+            f"expected a fitted estimator of symgrove, got {type(model).__name__}. Of a search, give best_estimator_; "
+            "of a pipeline, its last step, with rows as the steps before it make them."
+        )
     found: Matrix = model._check_predict(X)
     return found.view(CheckedRows)
+
+
+def checked_target(model: Any, y: Any) -> tuple[NDArray[Any], Matrix]:
+    """The target as the model has it (numbers, or its own labels), and as it was for the fit, (n_targets, n_rows)."""
+    y = column_or_1d(y)
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        try:
+            numbers = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must be numbers: {error}.") from error
+        if not np.isfinite(numbers).all():
+            raise ValueError("y must be finite numbers; leave out rows whose target is missing.")
+        return numbers, numbers[None]
+    places = class_places(classes, y)
+    if classes.size == 2:
+        return classes[places], places.astype(np.float64)[None]
+    return classes[places], (places == np.arange(classes.size)[:, None]).astype(np.float64)
+
+
+def rows_and_target(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
+    """Both, checked, of the same length."""
+    X, y = checked(model, X), checked_target(model, y)[0]
+    check_consistent_length(X, y)
+    return X, y
 
 
 def names_of(model: Any) -> list[str]:
@@ -38,6 +69,7 @@ def feature_index(model: Any, feature: Any) -> int:
 def features_to_show(model: Any, features: Sequence[Any] | None, n_most: int) -> list[int]:
     """Places of the features that were asked for, or of those that act most."""
     if features is not None:
+        features = [features] if isinstance(features, str) else features
         return [feature_index(model, feature) for feature in features]
     order = np.argsort(-model.feature_importances_, kind="stable")[:n_most]
     return [int(i) for i in order]
@@ -74,13 +106,23 @@ def prediction(model: Any, X: Matrix, target: int | None) -> Matrix:
 def member_predictions(model: Any, X: Matrix, target: int | None) -> Matrix:
     """What each member predicts, or says of a class, (n_members, n_rows).
 
-    With more than two classes, the k-th members of all classes are taken together, as the ensemble is.
+    With more than two classes, the k-th members of all classes are taken together, as the ensemble is. What corrects
+    the ensemble's probabilities corrects theirs too.
     """
     members: Matrix = model.predict_members(X)
     if target is None:
         return members
-    if members.ndim == 3:
-        total = members.sum(axis=0)
-        shares: Matrix = np.where(total > 0, members[target] / np.where(total > 0, total, 1.0), 1 / len(members))
-        return shares
-    return members if target == 1 else 1 - members
+    shares = _shares(members)
+    correction = getattr(model, "_correction", None)
+    if correction is not None:
+        flat = shares.reshape(len(shares), -1).T
+        shares = correction.apply(flat).T.reshape(shares.shape)
+    return shares[target]
+
+
+def _shares(members: Matrix) -> Matrix:
+    """Shares of the classes, (n_classes, n_members, n_rows)."""
+    if members.ndim == 2:
+        return np.stack([1 - members, members])
+    total = members.sum(axis=0)
+    return np.where(total > 0, members / np.where(total > 0, total, 1.0), 1 / len(members))

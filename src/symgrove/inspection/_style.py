@@ -6,12 +6,14 @@ from typing import Any
 
 Axes = Any  # of matplotlib, which is loaded only when something is drawn
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
+LONGEST_LABEL = 40
 DIVERGING = "PuOr"  # orange to purple, safe too
 
 
 def plain(name: str) -> str:
-    """A name that matplotlib does not take for mathematics."""
-    return name.replace("$", r"\$")
+    """A name as a label: not too long, and nothing that matplotlib takes for mathematics."""
+    short = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    return short.replace("$", r"\$")
 
 
 def new_axes(ax: Axes | None = None) -> Axes:

@@ -1,8 +1,9 @@
 """How far members agree, and what their differences are worth.
 
-For members that are averaged, the error of the ensemble is the mean error of the members less the ambiguity, the mean
-squared distance of the members from the ensemble (Krogh and Vedelsby 1995): members that differ more, at the same error
-each, make a better ensemble.
+For members whose numbers are averaged, the error of the ensemble is the mean error of the members less the ambiguity,
+the mean squared distance of the members from the ensemble (Krogh and Vedelsby 1995): members that differ more, at the
+same error each, make a better ensemble. Medians, and probabilities that are corrected or of several classes, are no
+plain means, so for them it holds roughly.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.inspection._input import checked, class_index, member_predictions, prediction
+from symgrove.inspection._input import checked, class_index, member_predictions, prediction, rows_and_target
 from symgrove.inspection._style import DIVERGING, Axes, new_axes
 
 Matrix = NDArray[np.float64]
@@ -52,8 +53,8 @@ def agreement(model: Any, X: Any, y: Any = None, *, target: Any = None) -> Agree
     target : label, optional
         Of a classifier: the class that is looked at, against all others; the last one if not given.
     """
-    X = checked(model, X)
     k = class_index(model, target)
+    X = checked(model, X)
     members, together = member_predictions(model, X, k), prediction(model, X, k)
     with np.errstate(all="ignore"):
         correlations = np.atleast_2d(np.corrcoef(members))
@@ -61,7 +62,8 @@ def agreement(model: Any, X: Any, y: Any = None, *, target: Any = None) -> Agree
     known = pairs[np.isfinite(pairs)]
     errors = float("nan"), float("nan")
     if y is not None:
-        wanted = np.asarray(y, dtype=np.float64) if k is None else (np.asarray(y) == model.classes_[k]).astype(float)
+        labels = rows_and_target(model, X, y)[1]
+        wanted = labels if k is None else (labels == model.classes_[k]).astype(float)
         errors = float(np.mean((members - wanted) ** 2)), float(np.mean((together - wanted) ** 2))
     mean = float(known.mean()) if known.size else float("nan")
     return Agreement(correlations, mean, *errors, float(np.mean((members - together) ** 2)))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.inspection._input import checked, class_index
+from symgrove._checks import check_number
+from symgrove.inspection._input import class_index, rows_and_target
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
@@ -19,22 +20,26 @@ BAND = 1.96
 
 def coverage(model: Any, X: Any, y: Any, levels: Sequence[float] = LEVELS, method: str = "auto") -> Matrix:
     """Share of the rows that are inside the intervals of each coverage, (n_levels,)."""
+    if not hasattr(model, "predict_interval"):
+        raise TypeError(f"coverage is for regressors; {type(model).__name__} has `reliability`.")
+    for level in levels:
+        check_number("levels", level, 0, 1)
+    X, y = rows_and_target(model, X, y)
     scores, prediction, spread = model._scored(X, method)
-    away = np.abs(np.asarray(y, dtype=np.float64) - prediction)
+    away = np.abs(y - prediction)
     widths = scores.widths.of(spread)
     return np.array([np.mean(away <= scores.factor(level) * widths) for level in levels])
 
 
 def reliability(model: Any, X: Any, y: Any, *, target: Any = None, n_bins: int = 10) -> tuple[Matrix, Matrix, Matrix]:
-    """Mean predicted probability, share of the class, and number of rows, in bins of as many rows each."""
-    X = checked(model, X)
+    """Mean predicted probability, share of the class, and number of rows, in bins of equal width that have rows."""
     k = class_index(model, target)
     if k is None:
         raise ValueError("reliability is for classifiers; for regressors, see `coverage`.")
-    predicted = model.predict_proba(X)[:, k]
-    is_class = np.asarray(y) == model.classes_[k]
-    ends = np.unique(np.quantile(predicted, np.linspace(0, 1, n_bins + 1)))
-    place = np.clip(np.searchsorted(ends, predicted, side="right") - 1, 0, max(ends.size - 2, 0))
+    X, y = rows_and_target(model, X, y)
+    predicted = np.asarray(model.predict_proba(X)[:, k])
+    is_class = y == model.classes_[k]
+    place = np.minimum((predicted * n_bins).astype(int), n_bins - 1)
     counts = np.bincount(place).astype(np.float64)
     used = counts > 0
     means = np.bincount(place, predicted)[used] / counts[used]

@@ -52,6 +52,7 @@ def derivatives(model: Any, X: Any, target: Any = None) -> Matrix:
 
 
 def _derivatives(plan: Plan, X: Matrix, k: int) -> Matrix:
+    X = np.asarray(X)
     found = np.empty(X.shape)
     n_at_once = max(1, VALUES_AT_A_TIME // max(len(plan.steps), 1))
     for start in range(0, len(X), n_at_once):
@@ -66,7 +67,7 @@ def sensitivity(model: Any, X: Any, target: Any = None) -> Matrix:
     How much the prediction moves, on average, with a small move of a feature, a standard deviation as the unit.
     """
     X = checked(model, X)
-    found: Matrix = np.abs(derivatives(model, X, target)).mean(axis=0) * X.std(axis=0)
+    found: Matrix = np.abs(derivatives(model, X, target)).mean(axis=0) * np.asarray(X).std(axis=0)
     return found
 
 
@@ -142,9 +143,14 @@ def _block(block: Block, outputs: Matrix) -> tuple[Matrix, Matrix]:
         members = np.where(is_finite, coefficients.diagonal()[:, None] * outputs + intercept[:, None], 0.0)
         slopes = np.where(is_finite, coefficients.diagonal()[:, None] / counts, 0.0)
         return _or_fallback(block, members.sum(axis=0) / counts, slopes)
-    members, local = _headed(block, coefficients @ outputs + intercept[:, None])
+    # A value that is not finite spoils only the members that have it.
+    is_finite = np.isfinite(outputs)
+    sums = coefficients @ np.where(is_finite, outputs, 0.0) + intercept[:, None]
+    sums = np.where((coefficients != 0).astype(float) @ ~is_finite > 0, np.nan, sums)
+    members, local = _headed(block, sums)
     value, shares = _combined(block, members)
-    return _or_fallback(block, value, coefficients.T @ np.where(shares == 0, 0.0, shares * local))
+    slopes = coefficients.T @ np.where((shares == 0) | ~np.isfinite(local), 0.0, shares * local)
+    return _or_fallback(block, value, slopes)
 
 
 def _or_fallback(block: Block, value: Matrix, slopes: Matrix) -> tuple[Matrix, Matrix]:
@@ -224,7 +230,7 @@ class DerivativeDisplay:
         """Compute and plot."""
         plan, X = model._plan(), checked(model, X)
         found = _derivatives(plan, X, class_index(model, target) or 0)
-        return cls(found * np.asarray(X.std(axis=0)), plan.features).plot(ax=ax)
+        return cls(found * np.asarray(X).std(axis=0), plan.features).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None, n_most: int = 15) -> DerivativeDisplay:
         """Draw a box for each of the features with the largest derivatives: half of the rows, and nine tenths."""

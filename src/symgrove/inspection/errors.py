@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.inspection._input import checked, some_rows
+from symgrove.inspection._input import rows_and_target, some_rows
 from symgrove.inspection._style import BLUE, ORANGE, Axes, new_axes
 
 Matrix = NDArray[np.float64]
@@ -42,10 +42,10 @@ class PredictionErrorDisplay:
         ax: Axes | None = None,
     ) -> PredictionErrorDisplay:
         """Compute for at most `n_rows` rows, drawn at random, and plot; with `coverage`, intervals too."""
-        X = checked(model, X)
+        X, y = rows_and_target(model, X, y)
         rows = some_rows(len(X), n_rows, random_state)
         intervals = None if coverage is None else model.predict_interval(X[rows], coverage)
-        return cls(np.asarray(y, dtype=np.float64)[rows], model.predict(X[rows]), intervals).plot(ax=ax, kind=kind)
+        return cls(y[rows], model.predict(X[rows]), intervals).plot(ax=ax, kind=kind)
 
     def plot(self, ax: Axes | None = None, kind: str = "actual_vs_predicted") -> PredictionErrorDisplay:
         """Draw actual values, or residuals (actual less predicted), against predictions."""

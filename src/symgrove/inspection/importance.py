@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance as shuffled
 
-from symgrove.inspection._input import checked, names_of
+from symgrove.inspection._input import checked, checked_target, names_of, rows_and_target
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 from symgrove.models.ensemble import votes_of
 from symgrove.models.out_of_bag import Samples
+from symgrove.models.seen_rows import marks_of
 
 Matrix = NDArray[np.float64]
 
@@ -68,7 +69,13 @@ def permutation_importance(
             f"this {type(model).__name__} does not know which training rows its members left out: give rows that it "
             "was not fitted on, with rows='held-out'."
         )
-    drops = _out_of_bag(model, checked(model, X), np.asarray(y), outside, n_repeats, random_state)
+    X, y = rows_and_target(model, X, y)
+    marks = getattr(model, "_seen", {}).get("fit")
+    if marks is not None and outside.rows.max(initial=0) < len(X):
+        own = marks_of(X[outside.rows], checked_target(model, y[outside.rows])[1])
+        if not np.isin(own, marks).all():
+            raise ValueError("these are not the rows of the fit: out of bag, X and y must be the same rows.")
+    drops = _out_of_bag(model, X, y, outside, n_repeats, random_state)
     return Importance(drops.mean(axis=0), drops.std(axis=0), names_of(model))
 
 

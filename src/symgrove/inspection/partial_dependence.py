@@ -75,7 +75,7 @@ def partial_dependence(
     """
     X = checked(model, X)
     j, k = feature_index(model, feature), class_index(model, target)
-    grid = _grid(X[:, j], n_points)
+    grid = _grid(np.asarray(X[:, j]), n_points)
     rows = X[some_rows(len(X), n_rows, random_state)]
     moved = np.repeat(rows[None], grid.size, axis=0)
     moved[:, :, j] = grid[:, None]
@@ -128,7 +128,9 @@ class PartialDependenceDisplay:
 
     def plot(self, ax: Sequence[Axes] | None = None, n_individual: int = 30) -> PartialDependenceDisplay:
         """Draw each curve on axes of its own."""
-        self.axes_ = list(np.atleast_1d(ax)) if ax is not None else [new_axes() for _ in self.curves]
+        self.axes_ = (
+            list(np.ravel(np.asarray(ax, dtype=object))) if ax is not None else [new_axes() for _ in self.curves]
+        )
         if len(self.axes_) != len(self.curves):
             raise ValueError(f"ax must have {len(self.curves)} axes, one for each feature, got {len(self.axes_)}.")
         for axes, curve in zip(self.axes_, self.curves, strict=True):

@@ -61,6 +61,11 @@ _CONTROL = {
 }
 
 
+# What the end of a fit leaves for the next step only.
+_WORKING = ("_honest", "_oob_spread")
+_NOT_KNOWN_YET: dict[str, Any] = {"_correction": None, "_calibrations": {}, "_seen": {}, "_outside": None}
+
+
 class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
     """Base of the estimators that evolve an ensemble."""
 
@@ -249,7 +254,8 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
 
         def make_observer(setting: Setting, stack: ExitStack) -> Observer:
             def fitted_attributes(state: States) -> dict[str, Any]:
-                return {"_ensembles": self._found(setting, state, job.training).ensembles}
+                # Nothing of an earlier fit: its intervals and probabilities are not those of this state.
+                return {"_ensembles": self._found(setting, state, job.training).ensembles, **_NOT_KNOWN_YET}
 
             return stack.enter_context(tell_callbacks(self, *given, fitted_attributes))
 
@@ -270,15 +276,16 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         self._ensembles = outcome.found.ensembles
         self._set_model(job, outcome, n_given)
         self._set_uncertainty(job, outcome)
-        used = [job.training.X, *([job.held_out.X] if job.held_out is not None else [])]
+        self.__dict__ = {name: value for name, value in self.__dict__.items() if name not in _WORKING}
+        used = [job.training, *([job.held_out] if job.held_out is not None else [])]
         self._seen = {
-            "fit": seen_rows(np.concatenate(used)),
-            "calibration": None if job.kept_out is None else seen_rows(job.kept_out.X),
+            "fit": seen_rows([(part.X, part.targets) for part in used]),
+            "calibration": None if job.kept_out is None else seen_rows([(job.kept_out.X, job.kept_out.targets)]),
         }
 
     def _check_predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        if isinstance(X, CheckedRows):
+        if isinstance(X, CheckedRows) and X.ndim == 2 and X.shape[1] == self.n_features_in_:
             return np.asarray(X)
         if hasattr(X, "columns"):
             check_columns(X, X.columns)

@@ -86,7 +86,7 @@ class EnsembleRegressor(RegressorMixin, ProgramEnsemble, IntervalRegressor):
     def _left_out(self, training: Training, outcome: Outcome) -> tuple[Matrix, Matrix]:
         if not self._has_out_of_bag():
             return np.full(len(training.X), np.nan), np.full(len(training.X), np.nan)
-        return self.oob_prediction_[training.rows], self.__dict__.pop("_oob_spread")
+        return self.oob_prediction_[training.rows], self._oob_spread
 
 
 class EnsembleClassifier(ClassifierMixin, ProgramEnsemble, CalibratedClassifier):
@@ -142,10 +142,13 @@ class EnsembleClassifier(ClassifierMixin, ProgramEnsemble, CalibratedClassifier)
                 for _, o in ensemble.outputs(X, self._n_threads())
             ]
             found.append(np.nan_to_num(np.concatenate(parts, axis=1), nan=THRESHOLD))
-        return found[0] if len(found) == 1 else np.stack(found)
+        if len(found) == 1:
+            return found[0]
+        n_members = max(map(len, found))  # classes with fewer take turns
+        return np.stack([members[np.arange(n_members) % len(members)] for members in found])
 
     def decision_function(self, X: Any) -> Matrix:
-        """Two classes: share of votes for the second class minus one half, (n_rows,). More: as `predict_proba`."""
+        """Two classes: share of the second class, as `predict_proba` gives it, minus one half. More: as that."""
         shares = self.predict_proba(X)
         return shares[:, 1] - THRESHOLD if self.classes_.size == 2 else shares
 

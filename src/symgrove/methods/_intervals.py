@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from symgrove._checks import check_number, numeric_vector
 from symgrove.methods._estimator import EvolvedEnsemble
@@ -25,6 +26,7 @@ from symgrove.models.calibration import SOURCES, Calibration, calibrations_from_
 from symgrove.models.conformal import Scores, Widths, fit_widths, make_scores, rows_needed
 from symgrove.models.document import Document, Entries
 from symgrove.models.mixture import Mixture, fit_noise
+from symgrove.models.seen_rows import seen_rows
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
@@ -36,8 +38,9 @@ MOST_ROWS = 1000
 class IntervalRegressor(EvolvedEnsemble):
     """Adds intervals to a regressor whose `predict` can return the spread of the members."""
 
-    _calibrations: dict[str, Calibration]
-    _widths: Widths
+    # Of a model without anything learned yet: all widths alike.
+    _calibrations: Mapping[str, Calibration] = MappingProxyType({})
+    _widths: Widths = Widths(1.0, 0.0)
 
     @abstractmethod
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -62,8 +65,7 @@ class IntervalRegressor(EvolvedEnsemble):
             self._calibrate(job.kept_out.X, job.kept_out.targets[0])
 
     def _uncertainty_to_document(self) -> Document | None:
-        known = getattr(self, "_calibrations", None)
-        return None if known is None else calibrations_to_document(self._widths, known)
+        return calibrations_to_document(self._widths, self._calibrations)
 
     def _uncertainty_from_document(self, entries: Entries) -> None:
         self._widths, self._calibrations = calibrations_from_document(entries)
@@ -93,9 +95,10 @@ class IntervalRegressor(EvolvedEnsemble):
         self
         """
         X = self._check_predict(X)
-        y = check_array(numeric_vector("y", y), ensure_2d=False, dtype=np.float64)
+        y = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(X, y)
         self._calibrate(X, y)
+        self._seen = {**getattr(self, "_seen", {}), "calibration": seen_rows([(X, y[None])])}
         return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Matrix:
@@ -162,9 +165,9 @@ class IntervalRegressor(EvolvedEnsemble):
         """
         noise = self._calibration(method).noise
         X = self._check_predict(X)
-        prediction, _ = self._predict_checked(X)
+        prediction, spread = self._predict_checked(X)
         members = self._ensembles[0].all_members(X, self._n_threads())
-        return noise.mixture(prediction, members)
+        return noise.mixture(prediction, members, spread)
 
     def _predict_checked(self, X: Matrix) -> tuple[Matrix, Matrix]:
         """Prediction and spread on rows that were checked."""
@@ -178,14 +181,14 @@ class IntervalRegressor(EvolvedEnsemble):
     def _calibration(self, method: str) -> Calibration:
         check_is_fitted(self)
         check_choice("method", method, METHODS)
-        known = getattr(self, "_calibrations", {})
+        known = self._calibrations
         name = ("conformal" if "conformal" in known else "oob") if method == "auto" else method
         if name in known:
             return known[name]
         advice = "fit with calibration=0.2, or give rows that the model was not fitted on to `calibrate`."
         if name == "conformal":
             raise ValueError(f"no rows were kept out of this fit: {advice}")
-        raise ValueError(f"no training row was left out by any member of this {type(self).__name__}: {advice}")
+        raise ValueError(f"this {type(self).__name__} knows of no training rows that its members left out: {advice}")
 
 
 def _warn_if_infinite(factor: float, scores: Scores, coverage: float) -> None:

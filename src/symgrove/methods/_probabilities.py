@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from symgrove.methods._estimator import EvolvedEnsemble
 from symgrove.methods._run import Job, Outcome
 from symgrove.models.calibration import correction_from_document, correction_to_document
+from symgrove.models.checked_rows import class_places
 from symgrove.models.document import Document, Entries
 from symgrove.models.probabilities import Correction, fit_correction
+from symgrove.models.seen_rows import seen_rows
 
 Matrix = NDArray[np.float64]
 
@@ -57,13 +59,16 @@ class CalibratedClassifier(EvolvedEnsemble):
         X = self._check_predict(X)
         y = column_or_1d(y)
         check_consistent_length(X, y)
-        position = {label: k for k, label in enumerate(self.classes_.tolist())}
-        unknown = sorted({repr(label) for label in y.tolist() if label not in position})
-        if unknown:
-            raise ValueError(f"y has labels that the model was not fitted with: {', '.join(unknown[:5])}.")
-        labels = np.array([position[label] for label in y.tolist()], dtype=np.intp)
+        labels = class_places(self.classes_, y)
         self._correction = fit_correction(self._shares(X), labels)
+        self._seen = {**getattr(self, "_seen", {}), "calibration": seen_rows([(X, self._targets_of(labels))])}
         return self
+
+    def _targets_of(self, labels: NDArray[np.intp]) -> Matrix:
+        """Targets as of the fit, from places of classes."""
+        if self.classes_.size == 2:
+            return labels.astype(np.float64)[None]
+        return (labels == np.arange(self.classes_.size)[:, None]).astype(np.float64)
 
     def _probabilities(self, X: Any) -> Matrix:
         shares = self._shares(self._check_predict(X))

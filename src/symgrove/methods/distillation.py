@@ -6,23 +6,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from symgrove._checks import check_whole
+from symgrove.inspection._input import checked
 from symgrove.methods.grove import GroveClassifier, GroveRegressor
 from symgrove.methods.smaller import (
     FEWEST_ROWS,
     SizePoint,
     Smaller,
     better_than_smaller,
-    checked_rows,
     choose,
     names_of,
-    targets_of,
+    rows_and_targets,
     teacher_of,
+    with_rows,
     with_stack,
 )
-from symgrove.models.checked_rows import CheckedRows
 from symgrove.models.pruning import make_folds
 
 Matrix = NDArray[np.float64]
@@ -53,19 +52,18 @@ def distill(
     smaller : Smaller
         Its model is a GroveRegressor or GroveClassifier.
     """
-    check_is_fitted(model)
+    X = checked(model, X)
     check_whole("max_size", max_size, 1)
     classes = getattr(model, "classes_", None)
     if classes is not None and classes.size > 2:
         raise ValueError(f"one formula tells two classes apart, not {classes.size}: use `simplify_ensemble`.")
-    X = model._check_predict(X).view(CheckedRows)
     if len(X) < FEWEST_ROWS:
         raise ValueError(f"at least {FEWEST_ROWS} rows are needed, got {len(X)}.")
     teacher = teacher_of(model, X)
-    targets = teacher[None] if y is None else targets_of(model, checked_rows(model, X, y)[1])
+    targets = teacher[None] if y is None else rows_and_targets(model, X, y)[1]
     held_out = make_folds(len(X), random_state)[0]
     rest = np.setdiff1d(np.arange(len(X)), held_out)
-    student = _taught(model, X[rest], teacher[rest], max_size, generations, random_state)
+    student = _taught(model, np.asarray(X[rest]), teacher[rest], max_size, generations, random_state)
     points = [p for p in reversed(student.size_path_) if p.n_terms] or student.size_path_[:1]
     predictions = [p.predict(X[held_out]) for p in points]
     losses = np.stack([(p - targets[0][held_out]) ** 2 for p in predictions])
@@ -75,7 +73,9 @@ def distill(
     path = [found[i] for i in kept]
     chosen = choose(path, losses[kept], max_size, "")
     before = float(np.sqrt(np.mean((teacher[held_out] - targets[0][held_out]) ** 2)))
-    return Smaller(with_stack(student, points[kept[chosen]]._stack, X), path, chosen, before)
+    taught = with_stack(student, points[kept[chosen]]._stack, X)
+    taught._seen = {"fit": getattr(model, "_seen", {}).get("fit"), "calibration": None}
+    return Smaller(with_rows(taught, X, targets), path, chosen, before)
 
 
 def _taught(model: Any, X: Matrix, teacher: Matrix, max_size: int, generations: int, seed: int) -> Any:
@@ -99,4 +99,6 @@ def _taught(model: Any, X: Matrix, teacher: Matrix, max_size: int, generations: 
         student = GroveRegressor(**settings).fit(X, teacher)
     if names_of(model) is not None:
         student.feature_names_in_ = model.feature_names_in_
+    if hasattr(model, "table_"):
+        student.table_ = model.table_
     return student

@@ -152,7 +152,8 @@ class _GroveParameters(EvolvedEnsemble):
         self._n_rows_given = len(X)
         job = super()._prepare(X, y, weight, rows)
         n_rows = self._n_rows_that_fit(len(job.training.targets))
-        if len(X) <= n_rows:
+        n_training = len(job.training.X)
+        if n_training <= n_rows:
             return job
         if n_rows < FEWEST_ROWS:
             raise ValueError(
@@ -160,11 +161,11 @@ class _GroveParameters(EvolvedEnsemble):
                 "lower n_estimators, max_terms or population_size."
             )
         warnings.warn(
-            f"Grove evolves on {n_rows} of the {len(X)} rows, drawn at random: more do not fit into memory_budget. "
+            f"Grove evolves on {n_rows} of the {n_training} rows, drawn at random: more do not fit into memory_budget. "
             "Raise it, or lower n_estimators or max_terms.",
             stacklevel=2,
         )
-        kept = np.sort(stream(job.seed, "rows").choice(len(X), size=n_rows, replace=False))
+        kept = np.sort(stream(job.seed, "rows").choice(n_training, size=n_rows, replace=False))
         return job._replace(training=take_rows(job.training, kept))
 
     def _identity(self) -> dict[str, Any]:
@@ -368,8 +369,7 @@ class GroveRegressor(RegressorMixin, _GroveParameters, IntervalRegressor):
     def _left_out(self, training: Training, outcome: Outcome) -> tuple[Matrix, Matrix]:
         """Of rows held out of whole evolutions; at a fixed strength, by the teams that did not draw a row."""
         if self._honest is not None:
-            honest, self._honest = self._honest, None
-            return honest
+            return self._honest
         teams = self._ensembles[0].levels[0].all_members(training.X, self._n_threads())
         outside = np.where(outcome.found.outside[0], teams, np.nan)
         mean = mean_of_finite(outside, np.nan)

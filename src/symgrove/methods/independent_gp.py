@@ -127,6 +127,7 @@ class _IndependentGPParameters(EnsembleParameters, ProgramEnsemble):
         n = self.n_estimators
         n_at_once = min(n_workers(self.n_jobs), n)
         shared = job._replace(
+            kept_out=None,
             max_time=None if job.max_time is None else job.max_time / math.ceil(n / n_at_once),
             max_evaluations=None if job.max_evaluations is None else max(1, job.max_evaluations // n),
         )

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from symgrove._checks import check_whole
 from symgrove.forest.forest import Forest
+from symgrove.inspection._input import checked_target, rows_and_target
 from symgrove.methods.saving import _errors_of_members
-from symgrove.models.checked_rows import CheckedRows
 from symgrove.models.conformal import Widths
 from symgrove.models.ensemble import COMBINE, Ensemble, clipped, make_ensemble, votes_of
 from symgrove.models.importance import feature_importances
 from symgrove.models.members import list_members
 from symgrove.models.pruning import Steps, choose_members, make_folds, pursue
+from symgrove.models.seen_rows import join_marks, seen_rows
 from symgrove.models.team_importance import team_importances
 from symgrove.models.team_members import list_teams
 from symgrove.models.teams import Range, Stack, Teams
@@ -84,16 +84,16 @@ def simplify_ensemble(model: Any, X: Any, y: Any, *, max_size: int | None = None
     -------
     smaller : Smaller
     """
-    check_is_fitted(model)
     check_whole("max_size", max_size, 1, is_optional=True)
-    X, y = checked_rows(model, X, y)
-    targets = targets_of(model, y)
+    X, targets = rows_and_targets(model, X, y)
     folds = make_folds(len(X), random_state)
     make = _of_terms if isinstance(model._ensembles[0], Stack) else _of_members
     candidates, losses = make(model, X, targets, folds)
     path = [c.point for c in candidates]
     chosen = choose(path, losses, max_size, "`distill` makes formulas of any size")
-    return Smaller(candidates[chosen].build(), path, chosen, _error_of(model, X, targets))
+    before = np.stack([_all_say(model, ensemble, X) for ensemble in model._ensembles]).reshape(targets.shape)
+    error = float(np.sqrt(np.mean((before - targets) ** 2)))
+    return Smaller(with_rows(candidates[chosen].build(), X, targets), path, chosen, error)
 
 
 class _Candidate(NamedTuple):
@@ -101,26 +101,12 @@ class _Candidate(NamedTuple):
     build: Callable[[], Any]
 
 
-def checked_rows(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
-    """Rows and targets, enough of them."""
-    X = model._check_predict(X).view(CheckedRows)
-    y = column_or_1d(y)
-    check_consistent_length(X, y)
+def rows_and_targets(model: Any, X: Any, y: Any) -> tuple[Matrix, Matrix]:
+    """Rows, enough of them, and targets as of a fit: numbers, or for each class whether it is the label."""
+    X, y = rows_and_target(model, X, y)
     if len(X) < FEWEST_ROWS:
         raise ValueError(f"at least {FEWEST_ROWS} rows are needed to choose on, got {len(X)}.")
-    return X, y
-
-
-def targets_of(model: Any, y: NDArray[Any]) -> Matrix:
-    """The target, or for each class whether it is the label; of two classes the second."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return np.asarray(y, dtype=np.float64)[None]
-    unknown = np.setdiff1d(np.unique(y), classes)
-    if unknown.size:
-        raise ValueError(f"y has labels that the model was not fitted with: {', '.join(map(str, unknown[:5]))}.")
-    own = classes[1:] if classes.size == 2 else classes
-    return np.stack([(y == label).astype(np.float64) for label in own])
+    return X, checked_target(model, y)[1]
 
 
 def teacher_of(model: Any, X: Matrix) -> Matrix:
@@ -129,14 +115,24 @@ def teacher_of(model: Any, X: Matrix) -> Matrix:
     return found
 
 
-def _error_of(model: Any, X: Matrix, targets: Matrix) -> float:
-    if len(targets) == 1:
-        return float(np.sqrt(np.mean((teacher_of(model, X) - targets[0]) ** 2)))
-    return float(np.sqrt(np.mean((model.predict_proba(X).T - targets) ** 2)))
+def _all_say(model: Any, ensemble: Any, X: Matrix) -> Matrix:
+    """What an ensemble says before it is corrected or divided by the sum over the classes, as the path is measured."""
+    if isinstance(ensemble, Stack):
+        return ensemble.predict(X)
+    return COMBINE[ensemble.aggregation](_said(model, ensemble, X), ensemble.fallback)
+
+
+def with_rows(smaller: Any, X: Matrix, targets: Matrix) -> Any:
+    """The model, knowing that these rows made it too."""
+    seen = seen_rows([(np.asarray(X), targets)])
+    smaller._seen = {"fit": join_marks(getattr(smaller, "_seen", {}).get("fit"), seen), "calibration": None}
+    return smaller
 
 
 def choose(path: list[SizePoint], losses: Matrix, max_size: int | None, otherwise: str) -> int:
     """The place in the path of the best up to a size, or of the smallest that is about as good as the best."""
+    if not path:
+        raise ValueError("there is nothing to choose from: no term varies on these rows.")
     errors = np.array([point.error for point in path])
     if max_size is None:
         best = int(np.argmin(errors))
@@ -280,11 +276,9 @@ def _pool(stack: Stack) -> Teams:
 
 
 def _sum(found: Any, step: int, terms: Matrix) -> Matrix:
-    if not found.chosen:
-        return np.zeros(terms.shape[1])
-    step = min(step, len(found.chosen) - 1)
-    solution: Matrix = found.solutions[step]
-    return solution[0] + solution[1:] @ terms[found.chosen[: step + 1]]
+    n_terms = min(step + 1, len(found.chosen))
+    solution: Matrix = found.solutions[n_terms]
+    return solution[0] + solution[1:] @ terms[found.chosen[:n_terms]]
 
 
 def _headed(pool: Teams, sums: Matrix) -> Matrix:
@@ -299,9 +293,9 @@ def _with_terms(model: Any, pool: Teams, found: list[Any], step: int, X: Matrix)
     position = {term: p for p, term in enumerate(used)}
     coefficients, intercept = np.zeros((len(found), len(used))), np.zeros(len(found))
     for k, own in enumerate(found):
-        last = min(step, len(own.chosen) - 1)
-        intercept[k] = own.solutions[last][0]
-        coefficients[k, [position[i] for i in own.chosen[: last + 1]]] = own.solutions[last][1:]
+        n_terms = min(step + 1, len(own.chosen))
+        intercept[k] = own.solutions[n_terms][0]
+        coefficients[k, [position[i] for i in own.chosen[:n_terms]]] = own.solutions[n_terms][1:]
     forest = Forest(pool.forest.n_features, pool.forest.primitives)
     programs = forest.copy_from(pool.forest, pool.programs[used])
     limits = None if pool.terms is None else Range(pool.terms.low[used], pool.terms.high[used])

@@ -10,8 +10,10 @@ import numpy as np
 from symgrove.models.conformal import Scores, Widths
 from symgrove.models.document import Document, Entries
 from symgrove.models.mixture import Noise
-from symgrove.models.probabilities import Correction
+from symgrove.models.probabilities import LARGEST, Correction
 
+LARGEST_STRETCH = 1e4
+MOST_SCORES = 10**7
 SOURCES = ("conformal", "oob")
 
 
@@ -23,13 +25,14 @@ class Calibration(NamedTuple):
 
 
 def calibrations_to_document(widths: Widths, calibrations: Mapping[str, Calibration]) -> Document:
-    """Residuals' lessons by their source. Infinite scores are null."""
+    """Residuals' lessons by their source; how many scores are infinite, below and above, is a number of its own."""
     return {
         "floor": widths.floor,
         "slope": widths.slope,
         **{
             name: {
-                "scores": [value if np.isfinite(value) else None for value in found.scores.sorted.tolist()],
+                "scores": found.scores.sorted[np.isfinite(found.scores.sorted)].tolist(),
+                "n_infinite": [int((found.scores.sorted == end).sum()) for end in (-np.inf, np.inf)],
                 "stretch": found.noise.stretch,
                 "deviation": found.noise.deviation,
             }
@@ -47,11 +50,15 @@ def calibrations_from_document(entries: Entries) -> tuple[Widths, dict[str, Cali
 
 
 def _calibration(entries: Entries, widths: Widths) -> Calibration:
-    scores = entries.numbers("scores", is_optional=True)
+    n_low, n_high = entries.wholes("n_infinite", 0, MOST_SCORES, 2).tolist()
+    ends = np.full(n_low, -np.inf), np.full(n_high, np.inf)
+    scores = np.concatenate([ends[0], np.sort(entries.numbers("scores")), ends[1]])
     noise = Noise(entries.number("stretch"), entries.number("deviation"))
-    if not scores.size or not (noise.stretch >= 0 and noise.deviation > 0):
-        raise ValueError(f"{entries.where} needs scores, a stretch that is not negative, and a deviation above 0.")
-    return Calibration(Scores(widths, np.sort(np.where(np.isnan(scores), np.inf, scores))), noise)
+    if not scores.size or not (0 <= noise.stretch <= LARGEST_STRETCH and noise.deviation > 0):
+        raise ValueError(
+            f"{entries.where} needs scores, a stretch from 0 to {LARGEST_STRETCH:g}, and a deviation above 0."
+        )
+    return Calibration(Scores(widths, scores), noise)
 
 
 def correction_to_document(correction: Correction) -> Document:
@@ -62,6 +69,8 @@ def correction_to_document(correction: Correction) -> Document:
 def correction_from_document(entries: Entries, n_classes: int) -> Correction:
     """Undo `correction_to_document`."""
     correction = Correction(entries.number("power"), entries.numbers("weights", n_classes))
-    if correction.power < 0 or (correction.weights <= 0).any():
-        raise ValueError(f"'power' must not be negative, and 'weights' must be above 0, in {entries.where}.")
+    largest = np.exp(LARGEST) * (1 + 1e-9)
+    is_usable = (correction.weights >= 1 / largest) & (correction.weights <= largest)
+    if not (0 <= correction.power <= LARGEST and is_usable.all()):
+        raise ValueError(f"'power' or 'weights' are out of range in {entries.where}.")
     return correction

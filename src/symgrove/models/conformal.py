@@ -44,8 +44,8 @@ class Scores(NamedTuple):
     def factor(self, coverage: float) -> float:
         """How many widths to each side of the prediction; infinite if there are too few rows for the coverage."""
         n = self.sorted.size
-        k = _whole((n + 1) * coverage, ceil)
-        return float(np.sort(np.abs(self.sorted))[k - 1]) if k <= n else float("inf")
+        k = max(1, _whole((n + 1) * coverage, ceil))
+        return float(np.partition(np.abs(self.sorted), k - 1)[k - 1]) if k <= n else float("inf")
 
     def quantile(self, level: float) -> float:
         """How many widths above the prediction a quantile is; infinite if there are too few rows.

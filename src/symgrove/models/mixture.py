@@ -31,20 +31,24 @@ class Noise(NamedTuple):
     stretch: float
     deviation: float
 
-    def mixture(self, prediction: Matrix, members: Matrix) -> Mixture:
-        """The distribution on rows with this prediction and these predictions of the members."""
-        pull = np.sqrt(0.5) * self.stretch * (members - prediction)
-        return Mixture(prediction + pull, np.sqrt(self.deviation**2 + np.mean(pull**2, axis=0)))
+    def mixture(self, prediction: Matrix, members: Matrix, spread: Matrix) -> Mixture:
+        """The distribution on rows with this prediction, these predictions of the members, and their spread."""
+        away = members - prediction
+        size = np.sqrt(np.mean(away**2, axis=0))
+        # Of a stack of ensembles the spread is that of all levels, more than that of the members shown.
+        away = away * np.where(size > 0, spread / np.where(size > 0, size, 1.0), 0.0)
+        reach = np.sqrt(0.5) * self.stretch
+        return Mixture(prediction + reach * away, np.hypot(self.deviation, reach * spread))
 
 
 def fit_noise(residuals: Matrix, spread: Matrix) -> Noise:
     """The most likely stretch and deviation."""
     known = np.isfinite(residuals) & np.isfinite(spread)
     residuals, spread = residuals[known], spread[known]
-    with np.errstate(over="ignore"):
-        scale = float(np.sqrt(np.mean(residuals**2))) if known.any() else 0.0
-    if not (scale > 0 and np.isfinite(scale)):
-        return Noise(1.0, 1e-12)
+    largest = float(np.abs(residuals).max(initial=0.0))
+    if not largest > 0:
+        return Noise(1.0, max(1e-6 * float(spread.max(initial=0.0)), np.finfo(np.float64).tiny))
+    scale = largest * float(np.sqrt(np.mean((residuals / largest) ** 2)))
     with np.errstate(over="ignore"):
         squares, variances = (residuals / scale) ** 2, np.minimum((spread / scale) ** 2, LARGEST_VARIANCE)
 

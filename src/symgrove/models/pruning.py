@@ -58,7 +58,7 @@ def _choose_members(members: Matrix, target: Matrix, n_steps: int, combine: Comb
 
 
 class Pursuit(NamedTuple):
-    """Terms in the order in which they were chosen, and intercept and coefficients after each step."""
+    """Terms in the order in which they were chosen, and intercept and coefficients with 0, 1, ... of them."""
 
     chosen: list[int]
     solutions: list[Matrix]
@@ -72,7 +72,7 @@ def pursue(terms: Matrix, target: Matrix, n_steps: int, ridge: float) -> Pursuit
     is_usable = scale > 1e-9
     residual = target - target.mean()
     chosen: list[int] = []
-    solutions: list[Matrix] = []
+    solutions: list[Matrix] = [np.array([target.mean()])]
     for _ in range(min(n_steps, int(is_usable.sum()))):
         with np.errstate(all="ignore"):
             worth = np.where(is_usable, np.abs((terms - centre[:, None]) @ residual) / scale, -1.0)

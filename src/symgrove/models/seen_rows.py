@@ -1,38 +1,50 @@
 """Which rows a model was fitted on, as 32-bit marks: enough to tell, later and elsewhere, whether rows are new to it.
 
-A mark does not give a row away. Of rows that are new, about one in 4 billion per row of the fit is taken for a known
-one.
+A row is its features and its target. A mark does not give it away. Of rows that are new, about one in 4 billion per row
+of the fit is taken for a known one; a copy of a known row is known.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 MOST_ROWS = 50_000  # of larger data no marks are kept
+Matrix = NDArray[np.float64]
+Marks = NDArray[np.uint32]
 
 
-def marks_of(X: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """A mark for each row."""
-    rows = np.ascontiguousarray(X + 0.0)  # -0.0 becomes 0.0
+def marks_of(X: Matrix, targets: Matrix) -> Marks:
+    """A mark for each row, of features and targets, (n_targets, n_rows)."""
+    rows = np.column_stack([X, targets.T]).astype(np.float64) + 0.0  # -0.0 becomes 0.0
     digests = b"".join(hashlib.blake2b(row.tobytes(), digest_size=4).digest() for row in rows)
     return np.frombuffer(digests, dtype="<u4").astype(np.uint32)
 
 
-def seen_rows(X: NDArray[np.float64]) -> NDArray[np.uint32] | None:
-    """Sorted marks of the rows, or None if they are too many."""
-    return np.unique(marks_of(X)) if len(X) <= MOST_ROWS else None
+def seen_rows(parts: Sequence[tuple[Matrix, Matrix]]) -> Marks | None:
+    """Sorted marks of all rows, or None if they are too many."""
+    if sum(len(X) for X, _ in parts) > MOST_ROWS:
+        return None
+    return np.unique(np.concatenate([marks_of(X, targets) for X, targets in parts]))
 
 
-def to_text(marks: NDArray[np.uint32]) -> str:
+def join_marks(first: Marks | None, second: Marks | None) -> Marks | None:
+    """Marks of both; None if one is not known, or if they are too many."""
+    if first is None or second is None or first.size + second.size > MOST_ROWS:
+        return None
+    return np.union1d(first, second)
+
+
+def to_text(marks: Marks) -> str:
     """For a model file."""
     return base64.b64encode(marks.astype("<u4").tobytes()).decode("ascii")
 
 
-def from_text(text: str) -> NDArray[np.uint32]:
+def from_text(text: str) -> Marks:
     """Undo `to_text`, or a ValueError."""
     content = base64.b64decode(text, validate=True)
     if len(content) % 4 or len(content) > 4 * MOST_ROWS:

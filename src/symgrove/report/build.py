@@ -11,8 +11,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from symgrove._checks import check_number
 from symgrove._files import written_whole
@@ -24,6 +23,7 @@ from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
 
+LARGEST_COVERAGE = 0.9991  # what the page's script knows
 PACKAGES = ("symgrove", "numpy", "numba", "scikit-learn", "scipy", "matplotlib")
 
 
@@ -51,19 +51,23 @@ def report(
         The rows that the model was fitted on, if they are not among the others.
     title : str, optional
     coverage : float
-        Of the intervals that are shown.
+        Of the intervals that are shown; at most 0.999.
 
     Returns
     -------
     page : str
     """
-    check_is_fitted(model)
-    check_number("coverage", coverage, 0, 1)
+    check_number("coverage", coverage, 0, LARGEST_COVERAGE)
     start = time.perf_counter()
     rows = choose_rows(model, X, y, train)
+    exports = all_exports(model)
+    has_plan = any(export.content for export in exports)
     with warnings.catch_warnings():
         # Few rows, features that are all alike: the page shows what there is.
         warnings.filterwarnings("ignore", message=".*rows are too few for a coverage")
+        warnings.filterwarnings("ignore", message=".*Glyph .* missing from")  # the browser has its own letters
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         page = _page(
@@ -72,10 +76,10 @@ def report(
             rows=rows,
             data=summarise(model, rows),
             scores=score_all(model, rows, coverage),
-            figures=draw_all(model, rows, coverage),
+            figures=draw_all(model, rows, coverage, has_plan=has_plan),
             formulas=all_formulas(model),
-            exports=all_exports(model),
-            what_if=controls(model, rows, coverage),
+            exports=exports,
+            what_if=controls(model, rows, coverage) if has_plan else None,
             about=_about(model),
             parameters=_parameters(model),
             coverage=coverage,

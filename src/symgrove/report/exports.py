@@ -33,7 +33,10 @@ class Packed(NamedTuple):
 
 def all_exports(model: Any) -> list[Packed]:
     """Every language of the page."""
-    plan = model._plan()
+    try:
+        plan = model._plan()
+    except ValueError as error:  # functions of the user's own
+        return [Packed(name, label, "", 0, str(error)) for name, label in LANGUAGES.items()]
     return [_packed(plan, name, label) for name, label in LANGUAGES.items()]
 
 

@@ -43,8 +43,8 @@ class Figure(NamedTuple):
     text: str
 
 
-def draw_all(model: Any, rows: Rows, coverage: float) -> list[Figure]:
-    """All plots that the model allows."""
+def draw_all(model: Any, rows: Rows, coverage: float, *, has_plan: bool) -> list[Figure]:
+    """All plots that the model allows; derivatives need a plan."""
     some = some_rows(len(rows.X_test), MOST_ROWS, 0)
     X, y = rows.X_test[some], rows.y_test[some]
     is_regressor = not hasattr(model, "classes_")
@@ -55,7 +55,9 @@ def draw_all(model: Any, rows: Rows, coverage: float) -> list[Figure]:
     found.append(_convergence(model))
     if len(model.predict_members(X[:1]).reshape(-1, 1)) > 1:
         found.append(_agreement(model, X, y))
-    found += [_importances(model, X, y), *_curves(model, X), _derivatives(model, X)]
+    found += [_importances(model, X, y), *_curves(model, X)]
+    if has_plan:
+        found.append(_derivatives(model, X))
     if X.shape[1] > 1:
         found.append(_interactions(model, X))
     return found
@@ -81,7 +83,7 @@ def _of_errors(model: Any, X: Any, y: Any, coverage: float | None) -> list[Figur
     some = some_rows(len(X), 300, 0)
     intervals = None if coverage is None else model.predict_interval(X[some], coverage)
     display = inspection.PredictionErrorDisplay(y[some], model.predict(X[some]), intervals)
-    text = "Each point is a row." + ("" if coverage is None else f" Grey bars are intervals for {coverage:.0%}.")
+    text = "Each point is a row." + ("" if coverage is None else f" Grey bars are intervals for {100 * coverage:g} %.")
     return [
         Figure("errors", "Predicted against actual", _draw(display.plot), text),
         Figure("errors", "Residuals", _draw(partial(display.plot, kind="residual_vs_predicted")), text),
@@ -92,7 +94,7 @@ def _calibration(model: Any, X: Any, y: Any, rows: Rows) -> Figure:
     svg = _draw(lambda ax: inspection.CalibrationDisplay.from_estimator(model, X, y, ax=ax))
     text = "On the line, promises hold; the grey band is what chance does to a perfect model."
     if rows.is_calibrated_on:
-        text += " These rows set the intervals, so they must be on the line."
+        text += " Some of these rows calibrated the model, which brings it near the line."
     title = "Probabilities against frequencies" if hasattr(model, "classes_") else "Coverage of intervals"
     return Figure("errors", title, svg, text)
 

@@ -54,6 +54,7 @@
   });
 
   // What if: the exported JavaScript predicts from the values of the controls.
+  if (byId("what-if-data") === null) return;
   const setting = JSON.parse(byId("what-if-data").textContent);
   const row = Float64Array.from(setting.start);
   const shown = (value) => {
@@ -119,7 +120,7 @@
       out.replaceChildren(element("span", { className: "value", textContent: String(model.predict(row)) }), ...lines);
     } else if (model.predictInterval) {
       const found = model.predictInterval(row, setting.coverage);
-      const percent = Math.round(100 * setting.coverage);
+      const percent = Number((100 * setting.coverage).toPrecision(6));
       out.replaceChildren(
         element("span", { className: "value", textContent: shown(found.prediction) }),
         element("span", { className: "quiet", textContent: ` ${percent} % interval: ${shown(found.lower)} to ${shown(found.upper)}` }));

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from symgrove.inspection._input import checked
-from symgrove.models.seen_rows import marks_of
+from symgrove.inspection._input import checked, checked_target
+from symgrove.models.seen_rows import join_marks, marks_of, seen_rows
 
 Matrix = NDArray[np.float64]
 FEWEST = 20  # rows that are worth a score
@@ -29,9 +29,9 @@ class Rows(NamedTuple):
     note : str
         What the reader must know about the rows.
     is_new : bool
-        Whether the model was not fitted on the test rows.
+        Whether the model was not fitted on any of the test rows.
     is_calibrated_on : bool
-        Whether the test rows are those that calibrated the intervals.
+        Whether test rows calibrated the model.
     """
 
     X: Matrix
@@ -47,55 +47,49 @@ class Rows(NamedTuple):
 
 def choose_rows(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Rows:
     """Sort the rows into new ones and those that the model was fitted on."""
-    X, y = _checked(model, X, y)
-    marks = getattr(model, "_seen", {})
-    is_calibration = _among(X, marks.get("calibration"))
+    X, y, targets = _checked(model, X, y)
+    known = getattr(model, "_seen", {})
+    own = marks_of(X, targets)
+    fit, X_train, y_train = known.get("fit"), None, None
     if train is not None:
-        X_train, y_train = _checked(model, *train)
-        n_shared = int(_among(X, np.unique(marks_of(X_train))).sum())
-        note = f"Scores are of {len(X)} rows, beside models trained on the {len(X_train)} training rows given."
-        if n_shared:
-            note += f" {n_shared} of the rows are among the training rows too, so scores are optimistic."
-        return Rows(X, y, X, y, X_train, y_train, note, not n_shared, bool(is_calibration.all()))
-    if marks.get("fit") is None:
-        note = "It is not known which rows the model was fitted on. If it was fitted on these, scores are optimistic."
-        return Rows(X, y, X, y, None, None, note, False, False)
-    is_seen = _among(X, marks["fit"])
-    if (~is_seen).sum() >= FEWEST and is_seen.sum() >= FEWEST:
-        new = ~is_seen
-        note = f"Scores are of {new.sum()} rows that the model was not fitted on; it was on the other {is_seen.sum()}."
-        is_own = bool(is_calibration[new].mean() > 0.5)
-        if is_own:
-            note += (
-                " They were kept out of the fit to calibrate it, so the calibration of intervals looks perfect here."
-            )
-        return Rows(X, y, X[new], y[new], X[is_seen], y[is_seen], note, True, is_own)
-    if is_seen.mean() < 0.5:
-        return Rows(X, y, X, y, None, None, f"The model was not fitted on these {len(X)} rows.", True, False)
-    note = (
-        f"The model was fitted on {'these' if is_seen.all() else 'most of these'} {len(X)} rows, so its scores here "
-        "are optimistic. Give rows that it has not seen, or fit with calibration=0.2, which keeps some out."
+        X_train, y_train, train_targets = _checked(model, *train)
+        given = seen_rows([(X_train, train_targets)])
+        fit = given if fit is None else join_marks(fit, given) if given is not None else fit
+    is_seen = np.isin(own, fit) if fit is not None else np.zeros(len(X), dtype=bool)
+    test = np.ones(len(X), dtype=bool)
+    if train is None and min(is_seen.sum(), (~is_seen).sum()) >= FEWEST:
+        X_train, y_train, test = X[is_seen], y[is_seen], ~is_seen
+    calibration = known.get("calibration")
+    n_calibrated = 0 if calibration is None else int(np.isin(own[test], calibration).sum())
+    note = _note(int(test.sum()), int(is_seen[test].sum()), n_calibrated, X_train, is_known=fit is not None)
+    return Rows(
+        X, y, X[test], y[test], X_train, y_train, note, fit is not None and not is_seen[test].any(), n_calibrated > 0
     )
-    return Rows(X, y, X, y, None, None, note, False, False)
 
 
-def _checked(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
+def _note(n_test: int, n_seen: int, n_calibrated: int, X_train: Matrix | None, *, is_known: bool) -> str:
+    """What the reader must know."""
+    if not is_known:
+        note = "It is not known which rows the model was fitted on. If it was fitted on these, scores are optimistic."
+    elif n_seen:
+        all_or_some = "these" if n_seen == n_test else f"{n_seen} of these"
+        note = f"The model was fitted on {all_or_some} {n_test} rows, so scores are optimistic."
+        if not n_calibrated and X_train is None:
+            note += " Rows that it has not seen would tell; so would a fit with calibration=0.2, which keeps some out."
+    else:
+        note = f"Scores are of {n_test} rows that the model was not fitted on."
+    if X_train is not None:
+        note += f" The other models are trained on {len(X_train)} training rows."
+    if n_calibrated:
+        note += (
+            f" {n_calibrated} of the rows calibrated the model, so that it keeps its promises on them is no surprise."
+        )
+    return note
+
+
+def _checked(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any], Matrix]:
+    """Rows, targets as the model has them, and targets as of the fit."""
     X = checked(model, X)
     y = column_or_1d(y)
     check_consistent_length(X, y)
-    if not hasattr(model, "classes_"):
-        y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(y).all():
-            raise ValueError("y must be finite numbers; leave out rows whose target is missing.")
-        return X, y
-    unknown = sorted({str(v) for v in np.unique(y)} - {str(c) for c in model.classes_})
-    if unknown:
-        raise ValueError(
-            f"y has classes that the model was not fitted with: {', '.join(unknown[:5])}. Known: "
-            f"{', '.join(map(str, model.classes_))}."
-        )
-    return X, y
-
-
-def _among(X: Matrix, marks: NDArray[np.uint32] | None) -> NDArray[np.bool_]:
-    return np.zeros(len(X), dtype=bool) if marks is None else np.isin(marks_of(X), marks)
+    return X, *checked_target(model, y)

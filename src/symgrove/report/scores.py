@@ -17,8 +17,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from symgrove.inspection._input import some_rows
+from symgrove.methods._run import n_workers
 from symgrove.report.rows import Rows
 
 Matrix = NDArray[np.float64]
@@ -53,9 +55,7 @@ def score_all(model: Any, rows: Rows, coverage: float) -> Scores:
     own = type(model).__name__
     lines = [Score(own, measure(rows.y_test, predicted, model), how, True), *_honest(model, own, columns)]
     for name, other in _others(model).items():
-        values = _predictions(model, other, rows)
-        how = "trained on the training rows, new rows" if rows.X_train is not None else "cross-validated on these rows"
-        lines.append(Score(name, measure(rows.y_test, values, model), how, False))
+        lines.append(_score_other(name, other, model, rows, measure))
     return Scores(columns, lines, "" if is_classifier else _intervals(model, rows, coverage))
 
 
@@ -67,7 +67,7 @@ def _honest(model: Any, name: str, columns: list[str]) -> list[Score]:
     ):
         value = getattr(model, attribute, float("nan"))
         if np.isfinite(value):
-            return [Score(name, [f"{value:.3f}", *[""] * (len(columns) - 1)], how, True)]
+            return [Score(f"{name}, left out", [f"{value:.3f}", *[""] * (len(columns) - 1)], how, True)]
     return []
 
 
@@ -85,20 +85,32 @@ def _others(model: Any) -> dict[str, Any]:
     }
 
 
-def _predictions(model: Any, other: Any, rows: Rows) -> Matrix:
-    """Of another model, for the test rows."""
+def _score_other(name: str, other: Any, model: Any, rows: Rows, measure: Any) -> Score:
+    """Train and score another model; rows that it cannot take (one class, very few) make an empty line."""
+    how = "same training rows, same rows" if rows.X_train is not None else "cross-validated on these rows"
+    judged = np.arange(len(rows.X_test)) if rows.X_train is not None else some_rows(len(rows.X_test), MOST_ROWS, 0)
+    try:
+        with threadpool_limits(n_workers(model.n_jobs)):
+            found = _predictions(model, other, rows, judged)
+        return Score(name, measure(rows.y_test[judged], found, model), how, False)
+    except ValueError:
+        return Score(name, [""] * 3, "these rows are too few, or of one class", False)
+
+
+def _predictions(model: Any, other: Any, rows: Rows, judged: NDArray[np.intp]) -> Matrix:
+    """Of another model, for test rows."""
     is_classifier = hasattr(model, "classes_")
     method = "predict_proba" if is_classifier else "predict"
+    X, y = np.asarray(rows.X_test)[judged], rows.y_test[judged]
     if rows.X_train is not None and rows.y_train is not None:
         some = some_rows(len(rows.X_train), MOST_ROWS, 0)
-        other.fit(rows.X_train[some], rows.y_train[some])
-        found = getattr(other, method)(rows.X_test)
+        other.fit(np.asarray(rows.X_train)[some], rows.y_train[some])
+        found = getattr(other, method)(X)
         return _as_own_classes(model, other.classes_, found) if is_classifier else found
-    kind = StratifiedKFold if is_classifier and _smallest_class(rows.y_test) >= N_FOLDS else KFold
-    n_folds = min(N_FOLDS, len(rows.X_test))
-    folds = kind(n_folds, shuffle=True, random_state=0)
-    found = cross_val_predict(other, rows.X_test, rows.y_test, cv=folds, method=method)
-    return _as_own_classes(model, np.unique(rows.y_test), found) if is_classifier else found
+    kind = StratifiedKFold if is_classifier and _smallest_class(y) >= N_FOLDS else KFold
+    folds = kind(min(N_FOLDS, len(X)), shuffle=True, random_state=0)
+    found = cross_val_predict(other, X, y, cv=folds, method=method)
+    return _as_own_classes(model, np.unique(y), found) if is_classifier else found
 
 
 def _smallest_class(y: NDArray[Any]) -> int:
@@ -126,13 +138,12 @@ def _of_classes(y: NDArray[Any], shares: Matrix, model: Any) -> list[str]:
 
 
 def _intervals(model: Any, rows: Rows, coverage: float) -> str:
-    try:
-        low, high = model.predict_interval(rows.X_test, coverage).T
-    except ValueError as error:
-        return f"No intervals: {error}"
+    if not model._calibrations:
+        return "No intervals: no rows were kept out of the fit (calibration=0.2)."
+    low, high = model.predict_interval(rows.X_test, coverage).T
     inside = float(np.mean((low <= rows.y_test) & (rows.y_test <= high)))
     width = float(np.mean(high - low))
     method = (
         "conformal" if "conformal" in model._calibrations else "from training rows that were left out, no guarantee"
     )
-    return f"Intervals for {coverage:.0%} ({method}) hold {inside:.1%} of these rows; mean width {width:.4g}."
+    return f"Intervals for {100 * coverage:g} % ({method}) hold {inside:.1%} of these rows; mean width {width:.4g}."

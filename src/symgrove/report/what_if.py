@@ -39,7 +39,7 @@ def controls(model: Any, rows: Rows, coverage: float) -> dict[str, Any]:
         if name not in inside:
             found.append(_number(name, j, X[:, j], float(start[j]), importances[name]))
     found.sort(key=lambda control: -control["importance"])
-    return {"controls": found, "n_shown": MOST_SHOWN, "coverage": round(100 * coverage) / 100, "start": start.tolist()}
+    return {"controls": found, "n_shown": MOST_SHOWN, "coverage": coverage, "start": start.tolist()}
 
 
 def _typical(X: Any) -> int:
@@ -73,9 +73,8 @@ def _number(name: str, j: int, values: Any, start: float, importance: float) -> 
     is_whole = bool((values == np.round(values)).all()) and high - low < 1e9
     step = _round_number((high - low) / N_STEPS)
     step = max(1.0, step) if is_whole else step
-    low, high, start = (
-        float(f"{step * turn(v / step):.10g}") for turn, v in ((np.floor, low), (np.ceil, high), (np.round, start))
-    )
+    if high > low:
+        low, high = (float(f"{step * turn(v / step):.15g}") for turn, v in ((np.floor, low), (np.ceil, high)))
     return {
         "kind": "number",
         "name": name,
