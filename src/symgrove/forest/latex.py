@@ -7,14 +7,15 @@ protection is of the order of epsilon). Constants have a few digits: LaTeX is fo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.text import feature_labels
 
 DIGITS = 4
-_SUM, _PRODUCT, _ATOM = 1, 2, 4
-_PRECEDENCE = {"add": _SUM, "sub": _SUM, "neg": _SUM, "mul": _PRODUCT}
+SUM, PRODUCT, ATOM = 1, 2, 4
+PRECEDENCE = {"add": SUM, "sub": SUM, "neg": SUM, "mul": PRODUCT}
+Written = tuple[str, int]  # a text and its precedence
 _ESCAPES = {
     "\\": r"\backslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\hat{\ }", "~": r"\sim ", " ": r"\ ",
@@ -35,33 +36,36 @@ def to_latex(forest: Forest, root: int, feature_names: Sequence[str] | None = No
         Significant digits of constants.
     """
     labels = [latex_name(label) for label in feature_labels(forest.n_features, feature_names)]
+    return written(forest, root, lambda node, operands: _write(forest, node, operands, labels, digits))
+
+
+def written(forest: Forest, root: int, write: Callable[[int, list[Written]], Written]) -> str:
+    """A program from its leaves up; `write` makes the text of a node from those of its operands."""
     forest.check_ids(root)
-    texts: list[tuple[str, int]] = []
+    texts: list[Written] = []
     for node in reversed(list(forest.prefix(root))):
         operands = [texts.pop() for _ in forest.children(node)]
-        texts.append(_write(forest, node, operands, labels, digits))
+        texts.append(write(node, operands))
     return texts[0][0]
 
 
-def _write(
-    forest: Forest, node: int, operands: list[tuple[str, int]], labels: list[str], digits: int
-) -> tuple[str, int]:
+def _write(forest: Forest, node: int, operands: list[Written], labels: list[str], digits: int) -> Written:
     name = forest.name(node)
     if name == "feature":
-        return labels[forest.columns.left[node]], _ATOM
+        return labels[forest.columns.left[node]], ATOM
     if name == "constant":
         text = latex_number(float(forest.columns.value[node]), digits)
-        return text, _SUM if text[0] == "-" else _PRODUCT if "cdot" in text else _ATOM
-    level = _PRECEDENCE.get(name, _ATOM)
-    texts = [_bracketed(t) if _needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)]
+        return text, SUM if text[0] == "-" else PRODUCT if "cdot" in text else ATOM
+    level = PRECEDENCE.get(name, ATOM)
+    texts = [_bracketed(t) if needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)]
     return forest.primitives[name].text.latex.format(*texts), level
 
 
-def _needs_brackets(name: str, level: int, position: int, precedence: int) -> bool:
+def needs_brackets(name: str, level: int, position: int, precedence: int) -> bool:
     """Inside sums and products, operands of lower precedence; a fraction or function has its own."""
-    if name not in _PRECEDENCE:
+    if name not in PRECEDENCE:
         return False
-    return precedence < level or (precedence == level == _SUM and (position == 1 or name == "neg"))
+    return precedence < level or (precedence == level == SUM and (position == 1 or name == "neg"))
 
 
 def _bracketed(text: str) -> str:

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from html import escape
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.latex import DIGITS
+from symgrove.forest.latex import ATOM, DIGITS, PRECEDENCE, SUM, Written, needs_brackets, written
 from symgrove.forest.text import feature_labels
 
-_SUM, _PRODUCT, _ATOM = 1, 2, 4
-_PRECEDENCE = {"add": _SUM, "sub": _SUM, "neg": _SUM, "mul": _PRODUCT}
 # Operands are filled in as {0} and {1}; names that are missing here are calls.
 _TEMPLATES = {
     "add": "<mrow>{0}<mo>+</mo>{1}</mrow>",
@@ -37,37 +35,26 @@ _BASES = {"square": 0, "cube": 0, "aq": 1}
 def to_mathml(forest: Forest, root: int, feature_names: Sequence[str] | None = None, digits: int = DIGITS) -> str:
     """A `math` element; parameters as those of `to_latex`."""
     labels = [mathml_name(label) for label in feature_labels(forest.n_features, feature_names)]
-    forest.check_ids(root)
-    texts: list[tuple[str, int]] = []
-    for node in reversed(list(forest.prefix(root))):
-        operands = [texts.pop() for _ in forest.children(node)]
-        texts.append(_write(forest, node, operands, labels, digits))
-    return f"<math>{texts[0][0]}</math>"
+    text = written(forest, root, lambda node, operands: _write(forest, node, operands, labels, digits))
+    return f"<math>{text}</math>"
 
 
-def _write(
-    forest: Forest, node: int, operands: list[tuple[str, int]], labels: list[str], digits: int
-) -> tuple[str, int]:
+def _write(forest: Forest, node: int, operands: list[Written], labels: list[str], digits: int) -> Written:
     name = forest.name(node)
     if name == "feature":
-        return labels[forest.columns.left[node]], _ATOM
+        return labels[forest.columns.left[node]], ATOM
     if name == "constant":
         value = float(forest.columns.value[node])
-        return mathml_number(value, digits), _SUM if value < 0 else _ATOM
-    level = _PRECEDENCE.get(name, _ATOM)
-    texts = [_bracketed(t) if _needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)]
+        return mathml_number(value, digits), SUM if value < 0 else ATOM
+    level = PRECEDENCE.get(name, ATOM)
+    is_base = _BASES.get(name)
+    texts = [
+        _bracketed(t) if i == is_base or needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)
+    ]
     if name in _TEMPLATES:
         return _TEMPLATES[name].format(*texts), level
     inside = "<mo>,</mo>".join(texts)
-    return f"<mrow><mi>{escape(name)}</mi><mo>(</mo>{inside}<mo>)</mo></mrow>", _ATOM
-
-
-def _needs_brackets(name: str, level: int, position: int, precedence: int) -> bool:
-    if _BASES.get(name) == position:
-        return True
-    if name not in _PRECEDENCE:
-        return False
-    return precedence < level or (precedence == level == _SUM and (position == 1 or name == "neg"))
+    return f"<mrow><mi>{escape(name)}</mi><mo>(</mo>{inside}<mo>)</mo></mrow>", ATOM
 
 
 def _bracketed(text: str) -> str:
