@@ -105,6 +105,6 @@ class InteractionDisplay:
         self.ax_.barh([plain(f"{p.first} × {p.second}") for p in shown], [p.effect for p in shown], color=BLUE)
         for y, pair in enumerate(shown):
             self.ax_.annotate(f"H² {pair.strength:.2f}", (pair.effect, y), xytext=(3, 0), textcoords="offset points")
-        self.ax_.set_xlabel("standard deviation of the joint part")
+        self.ax_.set_xlabel("size of the joint part")
         self.ax_.margins(x=0.25)
         return self
