@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.inspection import permutation_importance as shuffled
 
 from symgrove.inspection._input import checked, checked_target, names_of, rows_and_target
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
@@ -56,6 +55,8 @@ def permutation_importance(
     if rows not in ("held-out", "oob"):
         raise ValueError(f"rows must be 'held-out' or 'oob', got {rows!r}.")
     if rows == "held-out":
+        from sklearn.inspection import permutation_importance as shuffled  # brings half of scikit-learn with it
+
         options = {"n_repeats": n_repeats, "random_state": random_state, "scoring": scoring}
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were checked
