@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length
 
 from symgrove.forest.text import feature_labels
-from symgrove.models.checked_rows import CheckedRows, class_places
+from symgrove.models.checked_rows import CheckedRows, checked_target
 
 Matrix = NDArray[np.float64]
 
@@ -26,29 +26,12 @@ def checked(model: Any, X: Any) -> Matrix:
     return found.view(CheckedRows)
 
 
-def checked_target(model: Any, y: Any) -> tuple[NDArray[Any], Matrix]:
-    """The target as the model has it (numbers, or its own labels), and as it was for the fit, (n_targets, n_rows)."""
-    y = column_or_1d(y)
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        try:
-            numbers = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must be numbers: {error}.") from error
-        if not np.isfinite(numbers).all():
-            raise ValueError("y must be finite numbers; leave out rows whose target is missing.")
-        return numbers, numbers[None]
-    places = class_places(classes, y)
-    if classes.size == 2:
-        return classes[places], places.astype(np.float64)[None]
-    return classes[places], (places == np.arange(classes.size)[:, None]).astype(np.float64)
-
-
-def rows_and_target(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
-    """Both, checked, of the same length."""
-    X, y = checked(model, X), checked_target(model, y)[0]
+def rows_and_target(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any], Matrix]:
+    """Rows and targets, of the same length, the targets also as they were for the fit, (n_targets, n_rows)."""
+    X = checked(model, X)
+    y, targets = checked_target(y, getattr(model, "classes_", None))
     check_consistent_length(X, y)
-    return X, y
+    return X, y, targets
 
 
 def names_of(model: Any) -> list[str]:

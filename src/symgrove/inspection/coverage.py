@@ -24,7 +24,7 @@ def coverage(model: Any, X: Any, y: Any, levels: Sequence[float] = LEVELS, metho
         raise TypeError(f"coverage is for regressors; {type(model).__name__} has `reliability`.")
     for level in levels:
         check_number("levels", level, 0, 1)
-    X, y = rows_and_target(model, X, y)
+    X, y, _ = rows_and_target(model, X, y)
     scores, prediction, spread = model._scored(X, method)
     away = np.abs(y - prediction)
     widths = scores.widths.of(spread)
@@ -36,7 +36,7 @@ def reliability(model: Any, X: Any, y: Any, *, target: Any = None, n_bins: int =
     k = class_index(model, target)
     if k is None:
         raise ValueError("reliability is for classifiers; for regressors, see `coverage`.")
-    X, y = rows_and_target(model, X, y)
+    X, y, _ = rows_and_target(model, X, y)
     predicted = np.asarray(model.predict_proba(X)[:, k])
     is_class = y == model.classes_[k]
     place = np.minimum((predicted * n_bins).astype(int), n_bins - 1)

@@ -48,7 +48,8 @@ def derivatives(model: Any, X: Any, target: Any = None) -> Matrix:
     derivatives : ndarray of shape (n_rows, n_features)
         In units of the prediction for one unit of the feature.
     """
-    return _derivatives(model._plan(), checked(model, X), class_index(model, target) or 0)
+    X = checked(model, X)
+    return _derivatives(model._plan(), X, class_index(model, target) or 0)
 
 
 def _derivatives(plan: Plan, X: Matrix, k: int) -> Matrix:
@@ -228,7 +229,8 @@ class DerivativeDisplay:
     @classmethod
     def from_estimator(cls, model: Any, X: Any, *, target: Any = None, ax: Axes | None = None) -> DerivativeDisplay:
         """Compute and plot."""
-        plan, X = model._plan(), checked(model, X)
+        X = checked(model, X)
+        plan = model._plan()
         found = _derivatives(plan, X, class_index(model, target) or 0)
         return cls(found * np.asarray(X).std(axis=0), plan.features).plot(ax=ax)
 

@@ -42,7 +42,7 @@ class PredictionErrorDisplay:
         ax: Axes | None = None,
     ) -> PredictionErrorDisplay:
         """Compute for at most `n_rows` rows, drawn at random, and plot; with `coverage`, intervals too."""
-        X, y = rows_and_target(model, X, y)
+        X, y, _ = rows_and_target(model, X, y)
         rows = some_rows(len(X), n_rows, random_state)
         intervals = None if coverage is None else model.predict_interval(X[rows], coverage)
         return cls(y[rows], model.predict(X[rows]), intervals).plot(ax=ax, kind=kind)

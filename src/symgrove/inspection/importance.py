@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.inspection._input import checked, checked_target, names_of, rows_and_target
+from symgrove.inspection._input import checked, names_of, rows_and_target
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 from symgrove.models.ensemble import votes_of
-from symgrove.models.out_of_bag import Samples
 from symgrove.models.seen_rows import marks_of
 
 Matrix = NDArray[np.float64]
+Masks = list[NDArray[np.bool_]]  # for each target, the rows that each member left out
 
 
 class Importance(NamedTuple):
@@ -70,22 +70,19 @@ def permutation_importance(
             f"this {type(model).__name__} does not know which training rows its members left out: give rows that it "
             "was not fitted on, with rows='held-out'."
         )
-    X, y = rows_and_target(model, X, y)
+    X, _, targets = rows_and_target(model, X, y)
+    if outside.rows.max(initial=0) >= len(X):
+        raise ValueError(f"X has {len(X)} rows, fewer than `fit` was given: out of bag, X and y must be the same rows.")
+    X, targets = X[outside.rows], targets[:, outside.rows]
     marks = getattr(model, "_seen", {}).get("fit")
-    if marks is not None and outside.rows.max(initial=0) < len(X):
-        own = marks_of(X[outside.rows], checked_target(model, y[outside.rows])[1])
-        if not np.isin(own, marks).all():
-            raise ValueError("these are not the rows of the fit: out of bag, X and y must be the same rows.")
-    drops = _out_of_bag(model, X, y, outside, n_repeats, random_state)
+    if marks is not None and not np.isin(marks_of(X, targets), marks).all():
+        raise ValueError("these are not the rows of the fit: out of bag, X and y must be the same rows.")
+    drops = _out_of_bag(model, X, targets, outside.masks(), n_repeats, random_state)
     return Importance(drops.mean(axis=0), drops.std(axis=0), names_of(model))
 
 
-def _out_of_bag(model: Any, X: Matrix, y: NDArray[Any], outside: Samples, n_repeats: int, random_state: int) -> Matrix:
+def _out_of_bag(model: Any, X: Matrix, targets: Matrix, masks: Masks, n_repeats: int, random_state: int) -> Matrix:
     """Decreases of the score, (n_repeats, n_features)."""
-    rows, masks = outside.rows, outside.masks()
-    if rows.size and rows.max() >= len(X):
-        raise ValueError(f"X has {len(X)} rows, fewer than `fit` was given: out of bag, X and y must be the same rows.")
-    X, targets = X[rows], _targets(model, y[rows])
     before = _loss(model, X, targets, masks)
     scale = 1.0 if hasattr(model, "classes_") else float(targets[0].var()) or 1.0
     rng = np.random.default_rng(random_state)
@@ -98,15 +95,7 @@ def _out_of_bag(model: Any, X: Matrix, y: NDArray[Any], outside: Samples, n_repe
     return drops
 
 
-def _targets(model: Any, y: NDArray[Any]) -> Matrix:
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return np.asarray(y, dtype=np.float64)[None]
-    own = classes[1:] if len(classes) == 2 else classes
-    return np.stack([(y == label).astype(np.float64) for label in own])
-
-
-def _loss(model: Any, X: Matrix, targets: Matrix, masks: list[NDArray[np.bool_]]) -> float:
+def _loss(model: Any, X: Matrix, targets: Matrix, masks: Masks) -> float:
     """Mean over the members of their mean loss outside their samples: squares, or wrong votes."""
     found = []
     for ensemble, target, mask in zip(model._ensembles, targets, masks, strict=True):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
 from symgrove._checks import numeric_vector
 from symgrove.evolution import checkpoint as checkpoints
@@ -38,7 +38,7 @@ from symgrove.methods._run import (
     run,
 )
 from symgrove.methods._several import States
-from symgrove.models.checked_rows import CheckedRows
+from symgrove.models.checked_rows import CheckedRows, checked_target
 from symgrove.models.document import Document, Entries
 from symgrove.models.seen_rows import seen_rows
 from symgrove.models.standardization import Standardization
@@ -63,6 +63,7 @@ _CONTROL = {
 
 # What the end of a fit leaves for the next step only.
 _WORKING = ("_honest", "_oob_spread")
+# What a model in the middle of a fit does not have yet.
 _NOT_KNOWN_YET: dict[str, Any] = {"_correction": None, "_calibrations": {}, "_seen": {}, "_outside": None}
 
 
@@ -98,6 +99,10 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
     @abstractmethod
     def _set_uncertainty(self, job: Job, outcome: Outcome) -> None:
         """Learn from rows that the model was not fitted on how sure it may be."""
+
+    @abstractmethod
+    def _calibrate(self, X: NDArray[np.float64], targets: NDArray[np.float64]) -> None:
+        """Learn from checked rows, targets as of the fit, that the model was not fitted on."""
 
     @abstractmethod
     def _uncertainty_to_document(self) -> Document | None:
@@ -276,12 +281,35 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         self._ensembles = outcome.found.ensembles
         self._set_model(job, outcome, n_given)
         self._set_uncertainty(job, outcome)
-        self.__dict__ = {name: value for name, value in self.__dict__.items() if name not in _WORKING}
+        for name in _WORKING:
+            self.__dict__.pop(name, None)
         used = [job.training, *([job.held_out] if job.held_out is not None else [])]
         self._seen = {
             "fit": seen_rows([(part.X, part.targets) for part in used]),
             "calibration": None if job.kept_out is None else seen_rows([(job.kept_out.X, job.kept_out.targets)]),
         }
+
+    def calibrate(self, X: Any, y: Any) -> Any:
+        """Learn from rows that the model was not fitted on how sure it may be.
+
+        Regressors learn how wide intervals must be, classifiers correct their probabilities. Not needed after a fit
+        with `calibration`. With rows that the model was fitted on, it would become too sure.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        X = self._check_predict(X)
+        y, targets = checked_target(y, getattr(self, "classes_", None))
+        check_consistent_length(X, y)
+        self._calibrate(X, targets)
+        self._seen = {**getattr(self, "_seen", {}), "calibration": seen_rows([(X, targets)])}
+        return self
 
     def _check_predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -17,6 +17,7 @@ from symgrove.methods._intervals import IntervalRegressor
 from symgrove.methods._probabilities import CalibratedClassifier
 from symgrove.methods._program_ensemble import ProgramEnsemble
 from symgrove.methods._run import Outcome
+from symgrove.models.checked_rows import class_targets
 from symgrove.models.ensemble import clipped, votes_of
 from symgrove.models.members import ensemble_as_sum
 
@@ -129,19 +130,13 @@ class EnsembleClassifier(ClassifierMixin, ProgramEnsemble, CalibratedClassifier)
         return combine_classes(np.stack([e.mean_clipped(X, self._n_threads()) for e in self._ensembles]))
 
     def predict_members(self, X: Any) -> Matrix:
-        """What each member says; outputs that are not finite count one half.
+        """What each member says; where its output is not finite, the share of the class among the training rows.
 
         Two classes: its votes for the second, (n_members, n_rows). More: its scores, (n_classes, n_members, n_rows).
         """
         X = self._check_predict(X)
         head = votes_of if self.classes_.size == 2 else clipped
-        found = []
-        for ensemble in self._ensembles:
-            parts = [
-                head(ensemble.member_predictions(o), ensemble.threshold)
-                for _, o in ensemble.outputs(X, self._n_threads())
-            ]
-            found.append(np.nan_to_num(np.concatenate(parts, axis=1), nan=THRESHOLD))
+        found = [ensemble.all_shares(X, head, self._n_threads()) for ensemble in self._ensembles]
         if len(found) == 1:
             return found[0]
         n_members = max(map(len, found))  # classes with fewer take turns
@@ -165,9 +160,7 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], Matrix]:
     if classes.size < 2:
         only = classes.tolist()[0]
         raise ValueError(f"y holds only one class, {only!r}; a classifier needs rows of at least two classes.")
-    if classes.size == 2:
-        return classes, labels.astype(np.float64)[None, :]
-    return classes, (labels == np.arange(classes.size)[:, None]).astype(np.float64)
+    return classes, class_targets(labels, classes.size)
 
 
 def combine_classes(scores: Matrix) -> Matrix:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from symgrove._checks import check_number, numeric_vector
 from symgrove.methods._estimator import EvolvedEnsemble
@@ -26,7 +26,6 @@ from symgrove.models.calibration import SOURCES, Calibration, calibrations_from_
 from symgrove.models.conformal import Scores, Widths, fit_widths, make_scores, rows_needed
 from symgrove.models.document import Document, Entries
 from symgrove.models.mixture import Mixture, fit_noise
-from symgrove.models.seen_rows import seen_rows
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
@@ -62,7 +61,7 @@ class IntervalRegressor(EvolvedEnsemble):
         if rows.size:
             self._learn("oob", residuals, spread[rows], self._widths)
         if job.kept_out is not None:
-            self._calibrate(job.kept_out.X, job.kept_out.targets[0])
+            self._calibrate(job.kept_out.X, job.kept_out.targets)
 
     def _uncertainty_to_document(self) -> Document | None:
         return calibrations_to_document(self._widths, self._calibrations)
@@ -74,32 +73,11 @@ class IntervalRegressor(EvolvedEnsemble):
         found = Calibration(make_scores(residuals, spread, widths), fit_noise(residuals, spread))
         self._calibrations = {**self._calibrations, name: found}
 
-    def _calibrate(self, X: Matrix, y: Matrix) -> None:
+    def _calibrate(self, X: Matrix, targets: Matrix) -> None:
         prediction, spread = self._predict_checked(X)
         with np.errstate(all="ignore"):
-            residuals = y - prediction
+            residuals = targets[0] - prediction
         self._learn("conformal", residuals, spread, self._widths)
-
-    def calibrate(self, X: Any, y: Any) -> Any:
-        """Learn from rows that the model was not fitted on how wide intervals must be.
-
-        Not needed after a fit with `calibration`. Rows that the model was fitted on make intervals too narrow.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        self
-        """
-        X = self._check_predict(X)
-        y = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(X, y)
-        self._calibrate(X, y)
-        self._seen = {**getattr(self, "_seen", {}), "calibration": seen_rows([(X, y[None])])}
-        return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Matrix:
         """Intervals that new values fall into with a given probability.

@@ -162,7 +162,7 @@ def ensembles_to_document(estimator: EvolvedEnsemble) -> Document:
         "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
         "epsilon": primitives.epsilon,
         "ensembles": [stack_to_document(e) if is_stack else ensemble_to_document(e) for e in estimator._ensembles],
-        "members": None if is_stack else _errors_of_members(estimator),
+        "members": None if is_stack else errors_of_members(estimator),
         "uncertainty": estimator._uncertainty_to_document(),
         "seen": {name: None if marks is None else marks_to_text(marks) for name, marks in _seen(estimator).items()},
         "smaller": [stack_to_document(p._stack) for p in getattr(estimator, "size_path_", [])],
@@ -236,7 +236,7 @@ def _without_inf(values: Any) -> Any:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _errors_of_members(estimator: EvolvedEnsemble) -> list[Document]:
+def errors_of_members(estimator: EvolvedEnsemble) -> list[Document]:
     """For each ensemble the errors of every sample's member, from the list of members."""
     found = []
     members = iter(estimator.ensemble_)

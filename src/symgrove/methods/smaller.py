@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from symgrove._checks import check_whole
 from symgrove.forest.forest import Forest
-from symgrove.inspection._input import checked_target, rows_and_target
-from symgrove.methods.saving import _errors_of_members
+from symgrove.inspection._input import rows_and_target
+from symgrove.methods.saving import errors_of_members
 from symgrove.models.conformal import Widths
 from symgrove.models.ensemble import COMBINE, Ensemble, clipped, make_ensemble, votes_of
 from symgrove.models.importance import feature_importances
@@ -103,10 +103,10 @@ class _Candidate(NamedTuple):
 
 def rows_and_targets(model: Any, X: Any, y: Any) -> tuple[Matrix, Matrix]:
     """Rows, enough of them, and targets as of a fit: numbers, or for each class whether it is the label."""
-    X, y = rows_and_target(model, X, y)
+    X, _, targets = rows_and_target(model, X, y)
     if len(X) < FEWEST_ROWS:
         raise ValueError(f"at least {FEWEST_ROWS} rows are needed to choose on, got {len(X)}.")
-    return X, checked_target(model, y)[1]
+    return X, targets
 
 
 def teacher_of(model: Any, X: Matrix) -> Matrix:
@@ -185,15 +185,12 @@ def _said(model: Any, ensemble: Ensemble, X: Matrix) -> Matrix:
     """What every sample's member contributes: its prediction, vote or clipped score."""
     if not hasattr(model, "classes_"):
         return ensemble.all_members(X)
-    head = votes_of if model.classes_.size == 2 else clipped
-    outputs = [ensemble.member_predictions(o) for _, o in ensemble.outputs(X)]
-    heads = np.concatenate([head(o, ensemble.threshold) for o in outputs], axis=1)
-    return np.nan_to_num(heads, nan=ensemble.fallback)
+    return ensemble.all_shares(X, votes_of if model.classes_.size == 2 else clipped)
 
 
 def _with_members(model: Any, chosen: list[list[int]], X: Matrix) -> Any:
     smaller = _copy(model)
-    errors = _errors_of_members(model)
+    errors = errors_of_members(model)
     smaller._ensembles, smaller.ensemble_ = [], []
     for k, (ensemble, own) in enumerate(zip(model._ensembles, chosen, strict=True)):
         samples = np.array(own)

@@ -13,7 +13,7 @@ from symgrove.models.mixture import Noise
 from symgrove.models.probabilities import LARGEST, Correction
 
 LARGEST_STRETCH = 1e4
-MOST_SCORES = 10**7
+MOST_INFINITE = 10**5  # a file of a few bytes must not take much memory
 SOURCES = ("conformal", "oob")
 
 
@@ -50,7 +50,7 @@ def calibrations_from_document(entries: Entries) -> tuple[Widths, dict[str, Cali
 
 
 def _calibration(entries: Entries, widths: Widths) -> Calibration:
-    n_low, n_high = entries.wholes("n_infinite", 0, MOST_SCORES, 2).tolist()
+    n_low, n_high = entries.wholes("n_infinite", 0, MOST_INFINITE, 2).tolist()
     ends = np.full(n_low, -np.inf), np.full(n_high, np.inf)
     scores = np.concatenate([ends[0], np.sort(entries.numbers("scores")), ends[1]])
     noise = Noise(entries.number("stretch"), entries.number("deviation"))

@@ -9,7 +9,7 @@ Predictions are made in double precision, whatever programs were evolved in, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ from symgrove.forest.forest import Forest
 from symgrove.models.standardization import Standardization
 
 Float = NDArray[np.floating]
+# From members' scaled outputs and a threshold to what they contribute: `votes_of` or `clipped`.
+Head = Callable[[NDArray[np.float64], float], NDArray[np.float64]]
 ROWS_AT_A_TIME = 1 << 16
 
 
@@ -123,6 +125,11 @@ class Ensemble:
             members = self.member_predictions(outputs)
             found[:, rows] = np.where(np.isfinite(members), members, self._combine(outputs))
         return found
+
+    def all_shares(self, X: Float, head: Head, n_threads: int = 1) -> NDArray[np.float64]:
+        """Votes or clipped outputs of every sample's member, (n_samples, n_rows); not finite ones are the fallback."""
+        parts = [head(self.member_predictions(outputs), self.threshold) for _, outputs in self.outputs(X, n_threads)]
+        return np.nan_to_num(np.concatenate(parts, axis=1), nan=self.fallback)
 
     def vote_share(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Share of the members that vote for class 1: whose scaled output is above the threshold."""

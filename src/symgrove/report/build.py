@@ -71,8 +71,7 @@ def report(
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         page = _page(
-            title=title or f"{type(model).__name__}",
-            model=model,
+            title=title or type(model).__name__,
             rows=rows,
             data=summarise(model, rows),
             scores=score_all(model, rows, coverage),
@@ -82,7 +81,6 @@ def report(
             what_if=controls(model, rows, coverage) if has_plan else None,
             about=_about(model),
             parameters=_parameters(model),
-            coverage=coverage,
             seconds=time.perf_counter() - start,
         )
     if path is not None:

@@ -74,9 +74,7 @@ def _draw(plot: Callable[[Any], Any], width: float = 4.2, height: float = 3.0) -
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    return re.sub(
-        r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1
-    )
+    return re.sub(r' (width|height)="[^"]*"', "", svg, count=2)  # the page decides how large it is
 
 
 def _of_errors(model: Any, X: Any, y: Any, coverage: float | None) -> list[Figure]:

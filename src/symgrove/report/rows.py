@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from symgrove.inspection._input import checked, checked_target
+from symgrove.inspection._input import rows_and_target
 from symgrove.models.seen_rows import join_marks, marks_of, seen_rows
 
 Matrix = NDArray[np.float64]
@@ -47,12 +46,12 @@ class Rows(NamedTuple):
 
 def choose_rows(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Rows:
     """Sort the rows into new ones and those that the model was fitted on."""
-    X, y, targets = _checked(model, X, y)
+    X, y, targets = rows_and_target(model, X, y)
     known = getattr(model, "_seen", {})
     own = marks_of(X, targets)
     fit, X_train, y_train = known.get("fit"), None, None
     if train is not None:
-        X_train, y_train, train_targets = _checked(model, *train)
+        X_train, y_train, train_targets = rows_and_target(model, *train)
         given = seen_rows([(X_train, train_targets)])
         fit = given if fit is None else join_marks(fit, given) if given is not None else fit
     is_seen = np.isin(own, fit) if fit is not None else np.zeros(len(X), dtype=bool)
@@ -85,11 +84,3 @@ def _note(n_test: int, n_seen: int, n_calibrated: int, X_train: Matrix | None, *
             f" {n_calibrated} of the rows calibrated the model, so that it keeps its promises on them is no surprise."
         )
     return note
-
-
-def _checked(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any], Matrix]:
-    """Rows, targets as the model has them, and targets as of the fit."""
-    X = checked(model, X)
-    y = column_or_1d(y)
-    check_consistent_length(X, y)
-    return X, *checked_target(model, y)
