@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-lowest check format bench paper verify-results small-and-noisy clean
+.PHONY: help demo system-programs test test-slow test-lowest check format bench paper verify-results small-and-noisy ablations clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ verify-results: $(VENV)/.ready  ## run three of the committed results again and 
 
 small-and-noisy: $(VENV)/.ready  ## Grove on few rows and on noise, beside ridge regression and a forest (half an hour; needs the data)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/small_and_noisy.py 20 2
+
+ablations: $(VENV)/.ready  ## what each choice in Grove is worth, into docs/ablations.md (hours; resumes; needs the data)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/ablations.py 2
 
 clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

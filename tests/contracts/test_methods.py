@@ -189,9 +189,9 @@ def test_a_generation_that_is_cut_short_and_redone_changes_nothing(make, data):
     plain = make().fit(X, y)
 
     def disturb(progress):
-        (part,), (state,) = disturb.method.parts, progress.state
-        part.advance(state)
-        part.rollback(state)
+        for part, state in zip(disturb.method.parts, progress.state, strict=True):
+            part.advance(state)
+        disturb.method.rollback(progress.state)
 
     def remember(setting, stack):
         disturb.method = setting.method
@@ -269,6 +269,7 @@ def test_history_has_a_row_for_each_generation(make, data):
     assert history["generation"].tolist() == list(range(9))
     assert history["errors"].shape[0] == 9
     n_runs = getattr(model, "n_estimators", 1) if hasattr(model, "population_size_") else 1
+    n_runs = getattr(model, "n_populations", n_runs)
     assert history["n_evaluations"].tolist() == [n_runs * model.population_size * (g + 1) for g in range(9)]
     assert (np.diff(history["seconds"]) > 0).all()
     not_elitist = (sg.DivNichGPRegressor, sg.DivNichGPClassifier, sg.SpatialGPRegressor, *GROVE)

@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits
 import symgrove as sg
 from symgrove.fitness.bootstrap import subsample_counts
 from symgrove.fitness.terms import make_terms, random_direction
-from symgrove.methods import _teams
+from symgrove.methods import _team_setting, _teams
 from symgrove.methods._held_out import Training
 from symgrove.methods._strength import mixture_weights, stack_weights, weigh
-from symgrove.methods._team_setting import Path, make_evolution
+from symgrove.methods._team_setting import Path, make_evolutions
 from symgrove.methods._teams import Rules
 from symgrove.rng import stream
 from tests.naive import teams as naive
@@ -69,12 +69,31 @@ def test_the_objective_of_a_team_never_rises_if_one_joins_at_a_time(data):
     objectives = []
 
     def note(progress):
-        (state,) = progress.state
-        objectives.append(state.errors + 1e-3 * (state.coefficients[:, 1:] ** 2).sum(axis=1))
+        each = [s.errors + 1e-3 * (s.coefficients[:, 1:] ** 2).sum(axis=1) for s in progress.state]
+        objectives.append(np.concatenate(each))
 
     sg.GroveRegressor(**{**SMALL, "generations": 40}, n_joining=1, strength="fixed", callbacks=note).fit(X, y)
     assert (np.diff(objectives, axis=0) < 1e-12).all()
     assert (objectives[-1] < 0.5 * objectives[0]).all()
+
+
+@pytest.mark.parametrize("n_populations", [1, 2, 9])
+def test_teams_are_divided_among_populations(data, n_populations):
+    """Each population makes its own candidates; a program of several is one term of the model."""
+    X, y = data
+    sizes = []
+    model = sg.GroveRegressor(
+        **SMALL,
+        strength="fixed",
+        n_populations=n_populations,
+        callbacks=lambda progress: sizes.append([len(state.roots) for state in progress.state]),
+    ).fit(X, y)
+    assert sizes[-1] == {1: [6], 2: [3, 3], 9: [1] * 6}[n_populations]
+    assert model.history_["n_evaluations"][-1] == len(sizes[-1]) * SMALL["population_size"] * 13
+    assert model.history_["errors"].shape == (13, 6)
+    teams = model._ensembles[0].levels[0]
+    assert np.unique(teams.programs).size == teams.programs.size == len(teams.centre)
+    assert model.predict_members(X).shape == (6, 150)
 
 
 def test_teams_stay_small(data):
@@ -237,7 +256,7 @@ def test_larger_data_keep_the_strongest_unless_the_stack_is_clearly_better(n_hel
 
 def test_noise_is_recognised_in_larger_data_too():
     X, y = np.random.default_rng(0).normal(size=(600, 5)), np.random.default_rng(1).normal(size=600)
-    assert sg.GroveRegressor(**SMALL).fit(X, y).found_ < 0.4
+    assert sg.GroveRegressor(**{**SMALL, "generations": 40, "max_terms": 40}).fit(X, y).found_ < 0.4
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -369,11 +388,12 @@ def test_of_many_candidates_the_closest_are_judged(data, monkeypatch):
         return original(team, candidates, weight, score, penalty, n_joining)
 
     monkeypatch.setattr(_teams, "recruit", note)
-    settings = {**SMALL, "n_estimators": 60, "population_size": 200, "generations": 3, "strength": "fixed"}
+    sizes = {"n_populations": 1, "n_estimators": 60, "population_size": 200, "generations": 3}
+    settings = {**SMALL, **sizes, "strength": "fixed"}
     models = [sg.GroveRegressor(**settings, window=1.0, n_jobs=n).fit(X, y) for n in (1, 3)]
     assert max(calls) <= 24
     np.testing.assert_array_equal(*(model.predict(X) for model in models))
-    monkeypatch.setattr(_teams, "N_CLOSE", 10_000)
+    monkeypatch.setattr(_team_setting, "N_CLOSE", 10_000)
     exact = sg.GroveRegressor(**settings, window=1.0).fit(X, y)
     assert models[0].history_["errors"][-1].mean() < 1.1 * exact.history_["errors"][-1].mean()
 
@@ -384,8 +404,8 @@ def test_windows_hold_the_closest_of_those_seen():
         X = rng.normal(size=(80, 4))
         training = Training(X, (X[:, 0] * X[:, 1])[None], None, np.arange(80))
         ground = sg.GroveRegressor(dtype="float64")._ground()
-        path = Path("main", 60, 9, Rules(300, 150, 2, 5, 1e-3), (3,))
-        evolution = make_evolution(ground, path, training, 0, stack)
+        path = Path("main", 1, 60, 9, Rules(300, 150, 2, 5, 1e-3), (3,))
+        (evolution,) = make_evolutions(ground, path, training, 0, stack)
         state = evolution.step(evolution.init())
         tables = evolution._fill_tables(state)
         children = np.unique(evolution.vary.new(300, rng))

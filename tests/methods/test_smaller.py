@@ -64,7 +64,7 @@ def test_a_size_is_kept_and_errors_hold_on_new_rows(kind):
     limited = sg.simplify_ensemble(model, X[300:600], y[300:600], max_size=limit)
     assert size_of(limited.model) <= limit
     error = np.sqrt(np.mean((limited.model.predict(X[600:]) - y[600:]) ** 2))
-    assert error == pytest.approx(limited.path[limited.chosen].error, rel=0.15)
+    assert error == pytest.approx(limited.path[limited.chosen].error, rel=0.25)
     with pytest.raises(ValueError, match="max_size must be a whole number"):
         sg.simplify_ensemble(model, X, y, max_size=0)
 

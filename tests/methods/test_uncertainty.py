@@ -34,7 +34,7 @@ def test_conformal_intervals_cover(kind):
         low, high = model.predict_interval(X[1200:], coverage).T
         assert (low < high).all()
         inside.append(np.mean((low <= y[1200:]) & (y[1200:] <= high)))
-    assert inside == pytest.approx([0.5, 0.9], abs=0.06)  # 960 rows: three standard deviations
+    assert inside == pytest.approx([0.5, 0.9], abs=0.07)  # 960 and 1,800 rows: three and a half standard deviations
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)

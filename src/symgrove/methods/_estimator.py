@@ -70,6 +70,8 @@ _NOT_KNOWN_YET: dict[str, Any] = {"_correction": None, "_calibrations": {}, "_se
 class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
     """Base of the estimators that evolve an ensemble."""
 
+    _parts_share_target = False  # else each has a target of its own
+
     @abstractmethod
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         """Targets of the runs, (n_targets, n_rows); sets what decoding needs."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 TEXT = (
-    "Each of `n_estimators` samples of the rows owns a team: a ridge regression on at most `max_terms` formulas. One "
-    "population is evolved, and a formula joins a team if it lowers the team's error more than others in the team's "
-    "window; the least useful leave. How strongly to fit is chosen on rows that whole evolutions never saw."
+    "Each of `n_estimators` samples of the rows owns a team: a ridge regression on at most `max_terms` formulas. The "
+    "teams are divided among a few populations. A formula joins a team of its population if it lowers the team's error "
+    "more than others in the team's window; the least useful leave. How strongly to fit is chosen on rows that whole "
+    "evolutions never saw."
 )
 OWN = {
-    "population_size": ("int", "New formulas in each generation."),
+    "n_populations": (
+        "int",
+        "Evolutions side by side, among which the teams are divided. Formulas do not cross from one to another, so "
+        "that teams differ more; with 1, all teams share one population.",
+    ),
+    "population_size": ("int", "New formulas of each population in each generation."),
     "n_estimators": ("int", "Samples of the rows, and so teams; for each class, if there are more than two."),
     "max_terms": (
         "int",
@@ -81,5 +87,5 @@ ATTRIBUTES: dict[str, tuple[str, str] | None] = {
 }
 CLASSES = (
     "Two classes: the mean of the teams' probabilities decides. More: teams for each class against the others, over "
-    "one population; their mean probabilities are divided by their sum."
+    "the same populations; their mean probabilities are divided by their sum."
 )

@@ -2,7 +2,7 @@
 
 Residuals come from rows that the model was not fitted on. "conformal": rows that `calibration` kept out, or that
 `calibrate` was given; new rows of the same kind are covered as promised. "oob": training rows, predicted by what did
-not train on them; nothing is promised, because members share one population (see models/conformal.py for the rule).
+not train on them; nothing is promised, because members share a population (see models/conformal.py for the rule).
 """
 
 from __future__ import annotations

@@ -150,7 +150,8 @@ def make_setting(
         standardization_of(training.X, training.weight) if estimator.standardize else no_standardization(n_features)
     )
     parts = estimator._make_parts(training, standardization, seed, member, stack)
-    return Setting(Several(parts), standardization, estimator._aggregation())
+    several = Several(parts, estimator._parts_share_target)
+    return Setting(several, standardization, estimator._aggregation())
 
 
 def parts_for_targets(

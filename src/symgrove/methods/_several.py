@@ -1,4 +1,4 @@
-"""Several runs side by side, one generation of each in turn: one for each class, or just one.
+"""Several runs side by side, one generation of each in turn: one for each class, one for each population, or just one.
 
 Stopped at any moment, all have come equally far.
 """
@@ -85,6 +85,7 @@ class Several:
     """A method whose state is the states of its parts."""
 
     parts: Sequence[Part]
+    share_target: bool = False  # whether their errors are those of more members, not of more targets
 
     def init(self) -> States:
         return tuple(part.init() for part in self.parts)
@@ -106,11 +107,12 @@ class Several:
         each = [part.describe(own) for part, own in zip(self.parts, state, strict=True)]
         if len(each) == 1:
             return each[0]
-        merged: dict[str, Any] = {name: np.mean([d[name] for d in each]) for name in each[0]}
-        merged["errors"] = np.stack([d["errors"] for d in each])
+        merged: dict[str, Any] = {name: np.mean([d[name] for d in each]) for name in each[0] if name != "errors"}
+        errors = [d["errors"] for d in each]
+        merged["errors"] = np.concatenate(errors, axis=-1) if self.share_target else np.stack(errors)
         merged["generation"] = each[0]["generation"]
         merged["max_size"] = max(d["max_size"] for d in each)
-        for name in ("n_evaluations", "n_distinct", "n_elites"):
+        for name in {"n_evaluations", "n_distinct", "n_elites"} & set(merged):
             merged[name] = int(sum(d[name] for d in each))
         return merged
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from symgrove.methods._held_out import Training
-from symgrove.methods._team_setting import Ground, Path, base_of, make_evolution, take_rows, to_model
+from symgrove.methods._team_setting import Ground, Path, base_of, make_evolutions, take_rows, to_model
 from symgrove.models.teams import Teams
 from symgrove.rng import stream
 
@@ -92,13 +92,13 @@ def grow(ground: Ground, path: Path, training: Training, seed: int, check: Calla
     """Evolve from scratch; a model after every snapshot."""
     models = []
     with ExitStack() as stack:
-        evolution = make_evolution(ground, path, training, seed, stack)
-        state = evolution.init()
+        evolutions = make_evolutions(ground, path, training, seed, stack)
+        states = [evolution.init() for evolution in evolutions]
         for generation in path.snapshots:
-            while state.generation < generation:
+            while states[0].generation < generation:
                 check()
-                state = evolution.step(state)
-            models.append(to_model(ground, evolution, state, training))
+                states = [evolution.step(state) for evolution, state in zip(evolutions, states, strict=True)]
+            models.append(to_model(ground, evolutions, states, training))
     return models
 
 

@@ -29,10 +29,6 @@ from symgrove.selection.team import Team, dismiss, penalized_inverse, recruit
 from symgrove.variation.mixture import Mixture
 
 Matrix = NDArray[np.float64]
-# Of a large window, so many candidates with the highest correlation with the residuals are judged in full; more if
-# there are few teams, because it costs little then.
-N_CLOSE = 24
-N_CLOSE_OF_ALL = 1200
 # Updates lose digits; after so many generations inverses are made anew.
 GENERATIONS_BETWEEN_REFRESHES = 16
 # Of the logistic loss: the least curvature, the largest log odds, the largest change of a coefficient in a step.
@@ -112,6 +108,8 @@ class TeamEvolution:
         The target of each team.
     row_weight : (n_rows,)
         Sample weights; they sum to one.
+    n_close : int
+        Of a large window, so many candidates are judged in full: those closest to the residuals.
     is_logistic : bool
         The loss; else squares.
     """
@@ -123,6 +121,7 @@ class TeamEvolution:
     target_of: NDArray[np.intp]
     row_weight: Matrix
     rules: Rules
+    n_close: int
     is_logistic: bool
     seed: int
     _tables: _Tables = field(default_factory=_Tables, repr=False)
@@ -290,9 +289,8 @@ class TeamEvolution:
         n = candidates.root.size
         rng = stream(self.seed, "window", generation)
         keys = rng.random((self.n_teams, n))
-        n_close = max(N_CLOSE, N_CLOSE_OF_ALL // self.n_teams)
         n_seen = min(self.rules.window, n)
-        if n_seen <= n_close:
+        if n_seen <= self.n_close:
             return _smallest(keys, n_seen)
         derivatives = [self._derivatives(j, tables.predictions[j]) for j in range(self.n_teams)]
         weights, scores = (np.stack(part).astype(self.engine.dtype) for part in zip(*derivatives, strict=True))
@@ -301,7 +299,7 @@ class TeamEvolution:
         penalties = np.array([self._penalty(j) for j in range(self.n_teams)])
         share = scalar**2 / (own + penalties[:, None])
         share[keys > np.partition(keys, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
-        return _smallest(-share, n_close)
+        return _smallest(-share, self.n_close)
 
     def _derivatives(self, j: int, predictions: Matrix) -> tuple[Matrix, Matrix]:
         """Second and first derivative of a team's loss at its predictions, on every row."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,8 @@ from symgrove.methods._probabilities import CalibratedClassifier
 from symgrove.methods._run import Found, Job, Outcome, Setting
 from symgrove.methods._several import States
 from symgrove.methods._strength import MOST_ROWS_FOR_FOLDS, Strength, choose_strength, grow, levels_of
-from symgrove.methods._team_setting import Ground, Path, base_of, make_evolution, rows_that_fit, take_rows, to_model
-from symgrove.methods._teams import Rules, TeamEvolution
+from symgrove.methods._team_setting import Ground, Path, base_of, make_evolutions, rows_that_fit, take_rows, to_model
+from symgrove.methods._teams import Rules, TeamEvolution, TeamState
 from symgrove.models.consensus import Recurring, recurring_terms
 from symgrove.models.ensemble import mean_of_finite
 from symgrove.models.standardization import Standardization
@@ -62,8 +62,11 @@ FEWEST_ROWS_TO_CHOOSE = 10  # with fewer, the strength is fixed
 class _GroveParameters(EvolvedEnsemble):
     """What the regressor and the classifier share."""
 
+    _parts_share_target = True
+
+    n_populations: int = 5
     population_size: int = 1000
-    generations: int = 200
+    generations: int = 100
     n_estimators: int = 50
     functions: Any = GROVE_FUNCTIONS
     max_terms: int = 100
@@ -79,7 +82,7 @@ class _GroveParameters(EvolvedEnsemble):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("n_estimators", "max_terms", "max_size", "n_joining"):
+        for name in ("n_populations", "n_estimators", "max_terms", "max_size", "n_joining"):
             check_whole(name, getattr(self, name), 1)
         check_number("ridge", self.ridge, 0, np.inf)
         if isinstance(self.window, (int, np.integer)) and not isinstance(self.window, bool):
@@ -133,20 +136,24 @@ class _GroveParameters(EvolvedEnsemble):
         window = int(self.window) if is_count else max(1, round(self.window * self.population_size))
         numbers = self.population_size, window, self.n_joining, self.max_terms, float(self.ridge)
         snapshots = (*(g for g in self._early_snapshots() if g < generations), generations)
-        return Path("main", int(self.n_estimators), int(self.max_size), Rules(*numbers), snapshots)
+        sizes = int(self.n_populations), int(self.n_estimators), int(self.max_size)
+        return Path("main", *sizes, Rules(*numbers), snapshots)
 
     def _make_parts(
         self, training: Training, standardization: Standardization, seed: int, member: int, stack: ExitStack
     ) -> list[Any]:
-        return [make_evolution(self._ground(), self._main_path(self.generations), training, seed, stack)]
+        return list(make_evolutions(self._ground(), self._main_path(self.generations), training, seed, stack))
 
     def _found(self, setting: Setting, state: States, training: Training) -> Found:
-        evolution = setting.method.parts[0]
-        assert isinstance(evolution, TeamEvolution)
+        evolutions = cast("Sequence[TeamEvolution]", setting.method.parts)
+        states = cast("tuple[TeamState, ...]", state)
         ground, base = self._ground(), base_of(training)
-        states = [state[0], *(evolution.shrink(state[0]) if evolution.n_teams == 1 else [])]
-        stacks = [Stack((to_model(ground, evolution, s, training),), np.ones(1), base) for s in states]
-        return Found(stacks[:1], [state[0].errors], [evolution.weights == 0], stacks if evolution.n_teams == 1 else [])
+        is_one_team = len(evolutions) == evolutions[0].n_teams == 1
+        smaller = [(own,) for own in evolutions[0].shrink(states[0])] if is_one_team else []
+        stacks = [Stack((to_model(ground, evolutions, s, training),), np.ones(1), base) for s in (states, *smaller)]
+        errors = np.concatenate([own.errors for own in states])
+        outside = np.concatenate([evolution.weights == 0 for evolution in evolutions])
+        return Found(stacks[:1], [errors], [outside], stacks if is_one_team else [])
 
     def _prepare(self, X: Matrix, y: Any, weight: Any, rows: NDArray[np.intp]) -> Job:
         self._n_rows_given = len(X)
@@ -295,19 +302,21 @@ class _GroveParameters(EvolvedEnsemble):
         return stack_as_sum(self._ensembles[0], self.n_features_in_, self._ground().primitives)
 
 
-# Teams and candidates of evolutions that are made only to be judged; windows up to so many candidates are kept.
-FOLD_SIZE = (20, 300)
+# Populations, teams and candidates of evolutions that are made only to be judged; windows up to so many are kept.
+FOLD_SIZE = (2, 20, 300)
 SMALL_WINDOW = 10
 
 
 def _for_folds(path: Path) -> Path:
-    """A cheaper evolution of the same strength, for rows held out: fewer teams, fewer candidates."""
-    n_teams, population_size = FOLD_SIZE
+    """Cheaper evolutions of the same strength, for rows held out: fewer populations, teams and candidates."""
+    n_populations, n_teams, population_size = FOLD_SIZE
     rules = path.rules
     share = min(1.0, population_size / rules.population_size)
     window = rules.window if rules.window <= SMALL_WINDOW else max(1, round(share * rules.window))
     fewer = rules._replace(population_size=min(rules.population_size, population_size), window=window)
-    return path._replace(n_teams=min(path.n_teams, n_teams), rules=fewer)
+    return path._replace(
+        n_populations=min(path.n_populations, n_populations), n_teams=min(path.n_teams, n_teams), rules=fewer
+    )
 
 
 def _split(chosen: Strength, paths: tuple[Path, ...]) -> list[Matrix]:
@@ -326,7 +335,7 @@ class GroveRegressor(RegressorMixin, _GroveParameters, IntervalRegressor):
 
     def _other_paths(self, n_rows: int) -> tuple[Path, ...]:
         numbers = self.population_size, 10, self.n_joining, self.max_terms, 0.1
-        return (Path("gentle", 2 * self.n_estimators, min(9, self.max_size), Rules(*numbers), (5, 15, 60)),)
+        return (Path("gentle", 1, 2 * self.n_estimators, min(9, self.max_size), Rules(*numbers), (5, 15, 60)),)
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
         targets = np.asarray(y, dtype=np.float64)[None, :]
@@ -412,7 +421,7 @@ class GroveClassifier(ClassifierMixin, _GroveClassifierParameters, CalibratedCla
         if n_rows <= MOST_ROWS_FOR_FOLDS:
             return ()
         numbers = self.population_size, self.population_size // 2, self.n_joining, 2 * self.max_terms, 1e-3
-        return (Path("strong", self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), (30, 100, 200)),)
+        return (Path("strong", 1, self.n_estimators, 2 * self.max_size + 1, Rules(*numbers), (30, 100, 200)),)
 
     def _encode(self, y: NDArray[Any]) -> Matrix:
         self.classes_, targets = encode_labels(y)
