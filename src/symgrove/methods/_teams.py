@@ -284,7 +284,7 @@ class TeamEvolution:
         """Candidates that each team judges in full, (n_teams, n_judged).
 
         Every team looks at a random window. Of a large one, those count whose correlation with the team's residuals is
-        highest: two products for all teams, instead of one with all terms for each team.
+        highest: a product or two for all teams, instead of one with all terms for each team.
         """
         n = candidates.root.size
         rng = stream(self.seed, "window", generation)
@@ -295,9 +295,10 @@ class TeamEvolution:
         derivatives = [self._derivatives(j, tables.predictions[j]) for j in range(self.n_teams)]
         weights, scores = (np.stack(part).astype(self.engine.dtype) for part in zip(*derivatives, strict=True))
         scalar = scores @ candidates.values.T
-        own = weights @ (candidates.values**2).T
-        penalties = np.array([self._penalty(j) for j in range(self.n_teams)])
-        share = scalar**2 / (own + penalties[:, None])
+        share = scalar**2
+        if self.is_logistic:  # else the sums of squares are much alike: all terms have a mean square of one
+            penalties = np.array([self._penalty(j) for j in range(self.n_teams)])
+            share /= weights @ (candidates.values**2).T + penalties[:, None]
         share[keys > np.partition(keys, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
         return _smallest(-share, self.n_close)
 
