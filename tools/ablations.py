@@ -11,6 +11,7 @@ the page.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
@@ -34,7 +35,7 @@ from sklearn.preprocessing import FunctionTransformer, PowerTransformer, Quantil
 
 from symgrove import GroveClassifier, GroveRegressor
 from symgrove.experiments.datasets import KNOWN, load
-from symgrove.experiments.runner import append_row
+from symgrove.experiments.runner import append_row, circumstances, only_process
 from symgrove.variation.mixture import Mixture
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -43,8 +44,8 @@ FIRST_SPLIT = 100
 CLEAR = 2.5  # standard errors
 REGRESSION = ("asn", "ccs", "enc", "enh", "friedman1", "friedman2", "friedman3", "diabetes")
 CLASSIFICATION = ("bcw", "heart", "iono", "sonar", "wine", "iris", "parks", "digits")
-# Larger data with clear classes want the rules of the stronger evolution. Fewer teams, to save time.
-STRONG = {"window": 250, "max_terms": 100, "max_size": 25, "ridge": 1e-3, "n_estimators": 20}
+# Larger data with clear classes want the rules of the stronger evolution. Fewer teams and generations, to save time.
+STRONG = {"window": 250, "max_terms": 100, "max_size": 25, "ridge": 1e-3, "n_estimators": 20, "generations": 50}
 BASES = {"parks": STRONG, "digits": STRONG}
 
 
@@ -149,12 +150,24 @@ def model_of(variant: Variant, name: str, split: int) -> Any:
     return make_pipeline(variant.before(), model) if variant.before else model
 
 
+def digest_of(key: str, name: str, split: int) -> str:
+    """Of all that a run's result depends on but the code: rows of other settings or defaults are not read."""
+    variant = VARIANTS[key]
+    model = model_of(variant, name, split)
+    parameters = (model[-1] if variant.before else model).get_params()
+    constants = {k: getattr(v, "keywords", v) for k, v in variant.constants.items()}
+    before = variant.before.__name__ if variant.before else ""
+    text = repr((sorted(parameters.items()), sorted(constants.items()), before))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 def measure(key: str, name: str, split: int) -> dict[str, Any]:
     """Root mean squared error, or accuracy and mean of minus the logarithm of the probability, on the test rows."""
     variant = VARIANTS[key]
     X, y = problem(name)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=split)
-    row = {"variant": key, "dataset": name, "split": split}
+    row: dict[str, Any] = {"variant": key, "dataset": name, "split": split, "digest": digest_of(key, name, split)}
+    row["commit"] = circumstances()["commit"]
     with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for path, value in variant.constants.items():
@@ -176,9 +189,10 @@ INTRODUCTION = """\
 
 Made by `make ablations` from results/ablations.jsonl: one change at a time, split by split against the default, on
 {n_splits} splits with seeds from {first} on (results are judged on 0 to 39), at fixed strength. Bold: beyond {clear}
-standard errors. With so many cells, some are bold by chance; the line with other random numbers shows what means
-nothing. Parks and digits have the rules of the stronger evolution and 20 teams. Lines with fewer data sets were tried
-on those only.
+standard errors, which count splits as independent and are a little too small for that. With so many cells, some are
+bold by chance; the line with other random numbers shows what means nothing. =: the change makes no difference there,
+and does not count in the mean. Empty: not tried there. Parks and digits have the rules of the stronger evolution (but
+five populations), 20 teams and 50 generations.
 """
 
 
@@ -188,6 +202,8 @@ def comparison(rows: dict[tuple[str, str, int], dict[str, Any]], key: str, name:
     if len(splits) < 2:
         return np.nan, np.nan
     new, old = (np.array([rows[v, name, s][what] for s in splits]) for v in (key, "default"))
+    if np.array_equal(new, old):
+        return 0.0, 0.0
     change = 100 * (new - old) if what == "accuracy" else 100 * np.log(new / old)
     return float(change.mean()), float(change.std(ddof=1) / np.sqrt(len(splits)))
 
@@ -197,29 +213,31 @@ def table(rows: dict[tuple[str, str, int], dict[str, Any]], names: Sequence[str]
     lines = [f"| | {' | '.join(names)} | mean |", f"|---|{'---|' * len(names)}---|"]
     for key, variant in VARIANTS.items():
         found = np.array([comparison(rows, key, name, what) for name in names])
-        known = found[~np.isnan(found[:, 0])]
+        known = found[found[:, 1] > 0]
         if key == "default" or not len(known):
             continue
         mean, error = known[:, 0].mean(), np.sqrt((known[:, 1] ** 2).sum()) / len(known)
-        cells = ["" if np.isnan(m) else shown(m, e) for m, e in found]
-        lines.append(f"| {variant.text} | {' | '.join(cells)} | {shown(mean, error)} ± {error:.1f} |")
+        cells = ["" if np.isnan(m) else shown(m, e, what) for m, e in found]
+        lines.append(f"| {variant.text} | {' | '.join(cells)} | {shown(mean, error, what)} ± {error:.1f} |")
     return lines
 
 
-def shown(mean: float, error: float) -> str:
-    """A change, bold if it is clear."""
-    text = f"{mean:+.1f}".replace("-", "−")
-    return f"**{text}**" if abs(mean) > CLEAR * error and error > 0 else text
+def shown(mean: float, error: float, what: str) -> str:
+    """A change, bold if it is clear; = if nothing changed, because the change does not matter there."""
+    if not error:
+        return "="
+    change = mean if what == "accuracy" else 100 * np.expm1(mean / 100)
+    text = f"{change:+.1f}".replace("-", "−")
+    return f"**{text}**" if abs(mean) > CLEAR * error else text
 
 
 def default_line(rows: dict[tuple[str, str, int], dict[str, Any]], names: Sequence[str], what: str) -> str:
-    """What the default reaches, and in how many seconds."""
+    """What the default reaches."""
     means = defaultdict(list)
     for (key, name, _), row in rows.items():
         if key == "default" and what in row:
-            means[name].append((row[what], row["seconds"]))
-    found = [f"{name} {np.mean(means[name], axis=0)[0]:.4g}" for name in names if means[name]]
-    return ", ".join(found)
+            means[name].append(row[what])
+    return ", ".join(f"{name} {np.mean(means[name]):.4g}" for name in names if means[name])
 
 
 def write_page(rows: dict[tuple[str, str, int], dict[str, Any]]) -> str:
@@ -252,10 +270,11 @@ def write_page(rows: dict[tuple[str, str, int], dict[str, Any]]) -> str:
 
 
 def read_rows() -> dict[tuple[str, str, int], dict[str, Any]]:
-    """Rows by variant, data set and split."""
-    lines = ROWS.read_text(encoding="utf-8").splitlines() if ROWS.exists() else []
-    found = [json.loads(line) for line in lines]
-    return {(row["variant"], row["dataset"], row["split"]): row for row in found}
+    """Rows by variant, data set and split, of the settings that are now the default."""
+    text = ROWS.read_text(encoding="utf-8") if ROWS.exists() else ""
+    *lines, _ = text.split("\n")  # what comes after the last line end was cut off
+    found = {(row["variant"], row["dataset"], row["split"]): row for row in map(json.loads, lines)}
+    return {run: row for run, row in found.items() if run[0] in VARIANTS and row["digest"] == digest_of(*run)}
 
 
 def main(n_jobs: int, n_splits: int, keys: Sequence[str]) -> None:
@@ -270,9 +289,10 @@ def main(n_jobs: int, n_splits: int, keys: Sequence[str]) -> None:
     missing.sort(key=lambda run: run[1] in BASES)  # what takes longest comes last
     if missing:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        for n_done, row in enumerate(parallel(delayed(measure)(*run) for run in missing), start=1):
-            append_row(ROWS, row)
-            print(f"\r{n_done} of {len(missing)}", end="", file=sys.stderr, flush=True)
+        with only_process(ROWS.parent):
+            for n_done, row in enumerate(parallel(delayed(measure)(*run) for run in missing), start=1):
+                append_row(ROWS, row)
+                print(f"\r{n_done} of {len(missing)}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
     PAGE.write_text(write_page(read_rows()), encoding="utf-8")
     print(f"written: {PAGE}")

@@ -308,9 +308,13 @@ def test_hostile_files_are_refused_at_once(document, fitted, tmp_path):
     refused({**document, "parameters": {"selection": nested}}, "nested more than")
     refused({**document, "functions": [{"own": []}]}, "must be names")
     teams = to_document(fitted(sg.GroveRegressor))
-    refused(
-        {**teams, "ensembles": [{**teams["ensembles"][0], "levels": teams["ensembles"][0]["levels"] * 30}]}, "levels"
-    )
+    stack = teams["ensembles"][0]
+    refused({**teams, "ensembles": [{**stack, "levels": stack["levels"] * 30}]}, "levels")
+    empty = {
+        "terms": [[] for _ in stack["levels"][0]["terms"]],
+        "coefficients": [[] for _ in stack["levels"][0]["terms"]],
+    }
+    refused({**teams, "ensembles": [{**stack, "levels": [{**stack["levels"][0], **empty}]}]}, "most of them in no team")
 
 
 def test_classes_that_no_file_holds(tmp_path):
@@ -325,3 +329,14 @@ def test_from_a_document_without_a_file(document, fitted):
     X = np.random.default_rng(0).normal(size=(9, 5))
     again = from_document(json.loads(json.dumps(document)))
     assert np.array_equal(again.predict(X), fitted(sg.TwoSEGPRegressor).predict(X))
+
+
+def test_many_teams_with_terms_of_their_own(tmp_path):
+    """Twenty classes, 50 teams each, in populations that share little: a large table, nearly empty."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), np.arange(200) % 20
+    sizes = {"population_size": 400, "generations": 7, "max_terms": 8, "strength": "fixed", "random_state": 0}
+    model = sg.GroveClassifier(**sizes).fit(X, y)
+    assert model._ensembles[0].levels[0].coefficients.size > 4 * 10**6
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(sg.load(tmp_path / "model.json").predict_proba(X), model.predict_proba(X))

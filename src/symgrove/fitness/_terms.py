@@ -30,8 +30,8 @@ def reach_of(row):
 
 
 @subroutine
-def mean_of(row, weight):
-    """Weighted sum; `weight` sums to one."""
+def product_of(row, weight):
+    """Sum of products: with weights that sum to one, the mean."""
     n_fours = row.size - row.size % 4
     a = b = c = d = 0.0
     for t in range(0, n_fours, 4):
@@ -72,7 +72,7 @@ def standardize(values, weight, direction, limits, out):
         low, high, is_finite = reach_of(row)
         if not is_finite or low < -limits[0] or high > limits[0]:
             continue
-        centre = mean_of(row, weight)
+        centre = product_of(row, weight)
         spread = np.sqrt(variance_of(row, weight, centre))
         if not spread > limits[1] * (1.0 + abs(centre)):
             continue
@@ -83,4 +83,4 @@ def standardize(values, weight, direction, limits, out):
         out[i, 1] = spread
         out[i, 2] = (low - centre) * scale
         out[i, 3] = (high - centre) * scale
-        out[i, 4] = mean_of(row, direction)
+        out[i, 4] = product_of(row, direction)

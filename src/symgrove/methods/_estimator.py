@@ -70,7 +70,7 @@ _NOT_KNOWN_YET: dict[str, Any] = {"_correction": None, "_calibrations": {}, "_se
 class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
     """Base of the estimators that evolve an ensemble."""
 
-    _parts_share_target = False  # else each has a target of its own
+    _parts_share_target = False  # each has a target of its own
 
     @abstractmethod
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:

@@ -12,7 +12,8 @@ OWN = {
     "n_populations": (
         "int",
         "Evolutions side by side, among which the teams are divided. Formulas do not cross from one to another, so "
-        "that teams differ more; with 1, all teams share one population.",
+        "that teams differ more; with 1, all teams share one population. A second, gentler or stronger evolution (see "
+        "`max_terms`) has one population, those that are only made to choose the strength at most two.",
     ),
     "population_size": ("int", "New formulas of each population in each generation."),
     "n_estimators": ("int", "Samples of the rows, and so teams; for each class, if there are more than two."),
@@ -30,7 +31,7 @@ OWN = {
     "strength": (
         '"auto" or "fixed"',
         "auto: ensembles of different strength are weighed on rows held out of whole evolutions: five folds, or a "
-        "fifth of the rows if there are more than 500. fixed: the one evolution that the parameters describe.",
+        "fifth of the rows if there are more than 500. fixed: only the evolutions that the parameters describe.",
     ),
     "sampling": (
         '"bootstrap" or float',

@@ -85,7 +85,7 @@ class Several:
     """A method whose state is the states of its parts."""
 
     parts: Sequence[Part]
-    share_target: bool = False  # whether their errors are those of more members, not of more targets
+    share_target: bool = False  # then their errors are those of more members, not of more targets
 
     def init(self) -> States:
         return tuple(part.init() for part in self.parts)
@@ -107,8 +107,11 @@ class Several:
         each = [part.describe(own) for part, own in zip(self.parts, state, strict=True)]
         if len(each) == 1:
             return each[0]
-        merged: dict[str, Any] = {name: np.mean([d[name] for d in each]) for name in each[0] if name != "errors"}
         errors = [d["errors"] for d in each]
+        n_members = [e.shape[-1] if self.share_target else 1 for e in errors]
+        merged: dict[str, Any] = {
+            name: np.average([d[name] for d in each], weights=n_members) for name in each[0] if name != "errors"
+        }
         merged["errors"] = np.concatenate(errors, axis=-1) if self.share_target else np.stack(errors)
         merged["generation"] = each[0]["generation"]
         merged["max_size"] = max(d["max_size"] for d in each)

@@ -96,8 +96,9 @@ def grow(ground: Ground, path: Path, training: Training, seed: int, check: Calla
         states = [evolution.init() for evolution in evolutions]
         for generation in path.snapshots:
             while states[0].generation < generation:
-                check()
-                states = [evolution.step(state) for evolution, state in zip(evolutions, states, strict=True)]
+                for i, evolution in enumerate(evolutions):
+                    check()
+                    states[i] = evolution.step(states[i])
             models.append(to_model(ground, evolutions, states, training))
     return models
 

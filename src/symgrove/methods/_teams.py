@@ -293,10 +293,10 @@ class TeamEvolution:
         if n_seen <= self.n_close:
             return _smallest(keys, n_seen)
         derivatives = [self._derivatives(j, tables.predictions[j]) for j in range(self.n_teams)]
-        weights, scores = (np.stack(part).astype(self.engine.dtype) for part in zip(*derivatives, strict=True))
-        scalar = scores @ candidates.values.T
-        share = scalar**2
+        dtype = self.engine.dtype
+        share = (np.stack([score for _, score in derivatives]).astype(dtype) @ candidates.values.T) ** 2
         if self.is_logistic:  # else the sums of squares are much alike: all terms have a mean square of one
+            weights = np.stack([weight for weight, _ in derivatives]).astype(dtype)
             penalties = np.array([self._penalty(j) for j in range(self.n_teams)])
             share /= weights @ (candidates.values**2).T + penalties[:, None]
         share[keys > np.partition(keys, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0

@@ -1,8 +1,9 @@
 """Grove: ensembles of sums of formulas, in which a formula is judged by what it adds to a team.
 
-One population, one evolution, samples of the rows, selection by sample, as in 2SEGP. What changes is the question that
-a formula answers: not how well it fits a sample alone, but how much it adds to the team that the sample already has.
-The evolution is in _teams.py. How strongly to fit is chosen on rows held out of whole evolutions (_strength.py).
+Samples of the rows and selection by sample, as in 2SEGP. What changes is the question that a formula answers: not how
+well it fits a sample alone, but how much it adds to the team that the sample already has. The evolution is in
+_teams.py; several run side by side, each with a part of the teams. How strongly to fit is chosen on rows held out of
+whole evolutions (_strength.py).
 """
 
 from __future__ import annotations
@@ -151,8 +152,9 @@ class _GroveParameters(EvolvedEnsemble):
         is_one_team = len(evolutions) == evolutions[0].n_teams == 1
         smaller = [(own,) for own in evolutions[0].shrink(states[0])] if is_one_team else []
         stacks = [Stack((to_model(ground, evolutions, s, training),), np.ones(1), base) for s in (states, *smaller)]
-        errors = np.concatenate([own.errors for own in states])
-        outside = np.concatenate([evolution.weights == 0 for evolution in evolutions])
+        order = np.argsort(np.concatenate([evolution.target_of for evolution in evolutions]), kind="stable")
+        outside = np.concatenate([evolution.weights == 0 for evolution in evolutions])[order]
+        errors = stacks[0].levels[0].errors
         return Found(stacks[:1], [errors], [outside], stacks if is_one_team else [])
 
     def _prepare(self, X: Matrix, y: Any, weight: Any, rows: NDArray[np.intp]) -> Job:

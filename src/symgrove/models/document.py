@@ -21,7 +21,7 @@ from symgrove.models.teams import Range, Stack, Teams
 
 Document = dict[str, Any]
 LARGEST_WHOLE = 2**31 - 1
-LARGEST_TABLE = 2 * 10**6  # coefficients of one ensemble, if most are zero
+LARGEST_TABLE = 1 << 28  # teams times terms
 MOST_LEVELS = 20
 LARGEST_PROGRAM = 100_000  # nodes
 
@@ -315,8 +315,10 @@ def _coefficients(entries: Entries, n_teams: int, n_terms: int) -> NDArray[np.fl
     terms, values = entries.items("terms"), entries.items("coefficients")
     if not len(terms) == len(values) == n_teams:
         raise ValueError(f"'terms' and 'coefficients' of {entries.where} must have a list for each of {n_teams} teams.")
-    # The table may be far larger than the file: refuse one that no fit makes.
-    if n_teams * n_terms > max(LARGEST_TABLE, 500 * sum(len(t) for t in terms if isinstance(t, list))):
+    # The table may be far larger than the file. A term whose coefficient is still zero is in no list of the teams.
+    if n_teams * n_terms > LARGEST_TABLE:
+        raise ValueError(f"{entries.where} has {n_terms} terms and {n_teams} teams: more than memory is given to.")
+    if n_terms > n_teams + sum(len(t) for t in terms if isinstance(t, list)):
         raise ValueError(f"{entries.where} has {n_terms} terms for {n_teams} teams, most of them in no team.")
     found = np.zeros((n_teams, n_terms))
     for j, pair in enumerate(zip(terms, values, strict=True)):
