@@ -389,6 +389,7 @@ class GroveRegressor(RegressorMixin, _GroveParameters, IntervalRegressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _GroveClassifierParameters(_GroveParameters):
+    n_populations: int = 1  # more are slower and not clearly better (docs/grove.md)
     population_size: int = 500
     generations: int = 100
     max_terms: int = 50
