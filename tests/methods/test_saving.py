@@ -335,8 +335,8 @@ def test_many_teams_with_terms_of_their_own(tmp_path):
     """Twenty classes, 50 teams each, in populations that share little: a large table, nearly empty."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 4)), np.arange(200) % 20
-    sizes = {"population_size": 400, "generations": 7, "max_terms": 8, "strength": "fixed", "random_state": 0}
-    model = sg.GroveClassifier(**sizes).fit(X, y)
+    sizes = {"n_populations": 5, "population_size": 400, "generations": 7, "max_terms": 8, "strength": "fixed"}
+    model = sg.GroveClassifier(**sizes, random_state=0).fit(X, y)
     assert model._ensembles[0].levels[0].coefficients.size > 4 * 10**6
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(sg.load(tmp_path / "model.json").predict_proba(X), model.predict_proba(X))
