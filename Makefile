@@ -35,7 +35,7 @@ system-programs:  ## install what tests use (a C compiler, Node, Gnumeric, Chrom
 	$(SUDO) apt-get install --yes --quiet --no-install-recommends gcc libc6-dev nodejs gnumeric chromium chromium-driver
 
 test: check  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/architecture
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(BIN)/python -m pip install --quiet --no-deps --target build/installed build/wheel/*.whl
@@ -49,7 +49,7 @@ check: $(VENV)/.ready  ## format, lint, types, import layers, file and function 
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/architecture
+	$(BIN)/python -m pytest -q tests/architecture -k "not blocks"
 
 format: $(VENV)/.ready  ## format the code and mend what the linter can mend
 	$(BIN)/ruff format .
