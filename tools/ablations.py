@@ -286,7 +286,7 @@ def main(n_jobs: int, n_splits: int, keys: Sequence[str]) -> None:
     splits = range(FIRST_SPLIT, FIRST_SPLIT + n_splits)
     wanted = [(key, name, split) for key in keys or VARIANTS for name in VARIANTS[key].sets for split in splits]
     missing = [run for run in wanted if run not in rows] if n_jobs else []
-    missing.sort(key=lambda run: run[1] in BASES)  # what takes longest comes last
+    missing.sort(key=lambda run: (run[1] == "digits", run[1] == "parks"))  # what takes longest comes last
     if missing:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         with only_process(ROWS.parent):
