@@ -187,25 +187,31 @@ def measure(key: str, name: str, split: int) -> dict[str, Any]:
 INTRODUCTION = """\
 # What each choice in Grove is worth
 
-Made by `make ablations` from results/ablations.jsonl: one change at a time, split by split against the default, on
-{n_splits} splits with seeds from {first} on (results are judged on 0 to 39), at fixed strength. Bold: beyond {clear}
-standard errors, which count splits as independent and are a little too small for that. With so many cells, some are
-bold by chance; the line with other random numbers shows what means nothing. =: the change makes no difference there,
-and does not count in the mean. Empty: not tried there. Parks and digits have the rules of the stronger evolution (but
-five populations), 20 teams and 50 generations.
+Made by `make ablations` from results/ablations.jsonl: one change at a time, on {n_splits} splits with seeds from
+{first} on (results are judged on 0 to 39), at fixed strength. The default was run twice; the first line compares its
+two runs and shows what means nothing, the others are compared with the mean of the two, split by split. Bold: beyond
+{clear} standard errors, which count splits as independent and are a little too small for that. With so many cells,
+some are bold by chance. =: nothing changes there, and it does not count in the mean. Empty: not tried there. Parks
+and digits have the rules of the stronger evolution, 20 teams and 50 generations.
 """
 
 
 def comparison(rows: dict[tuple[str, str, int], dict[str, Any]], key: str, name: str, what: str) -> tuple[float, float]:
     """Mean change against the default, split by split, with its standard error: percent, or points of accuracy."""
-    splits = [s for v, d, s in rows if (v, d) == (key, name) and ("default", name, s) in rows]
+    baseline = ("default",) if key == "again" else ("default", "again")
+    splits = [s for v, d, s in rows if (v, d) == (key, name) and all((b, name, s) in rows for b in baseline)]
     if len(splits) < 2:
         return np.nan, np.nan
-    new, old = (np.array([rows[v, name, s][what] for s in splits]) for v in (key, "default"))
-    if np.array_equal(new, old):
+    if all(_same(rows[key, name, s], rows["default", name, s]) for s in splits):
         return 0.0, 0.0
-    change = 100 * (new - old) if what == "accuracy" else 100 * np.log(new / old)
+    found = 100 * np.array([[rows[v, name, s][what] for s in splits] for v in (key, *baseline)])
+    new, *old = found if what == "accuracy" else 100 * np.log(found)
+    change = new - np.mean(old, axis=0)
     return float(change.mean()), float(change.std(ddof=1) / np.sqrt(len(splits)))
+
+
+def _same(row: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(row.get(what) == other.get(what) for what in ("error", "loss"))
 
 
 def table(rows: dict[tuple[str, str, int], dict[str, Any]], names: Sequence[str], what: str) -> list[str]:
@@ -213,12 +219,13 @@ def table(rows: dict[tuple[str, str, int], dict[str, Any]], names: Sequence[str]
     lines = [f"| | {' | '.join(names)} | mean |", f"|---|{'---|' * len(names)}---|"]
     for key, variant in VARIANTS.items():
         found = np.array([comparison(rows, key, name, what) for name in names])
-        known = found[found[:, 1] > 0]
-        if key == "default" or not len(known):
+        if key == "default" or np.isnan(found).all():
             continue
-        mean, error = known[:, 0].mean(), np.sqrt((known[:, 1] ** 2).sum()) / len(known)
         cells = ["" if np.isnan(m) else shown(m, e, what) for m, e in found]
-        lines.append(f"| {variant.text} | {' | '.join(cells)} | {shown(mean, error, what)} ± {error:.1f} |")
+        known = found[found[:, 1] > 0]
+        error = float(np.sqrt((known[:, 1] ** 2).sum())) / max(len(known), 1)
+        mean = f"{shown(known[:, 0].mean(), error, what)} ± {error:.1f}" if len(known) else "="
+        lines.append(f"| {variant.text} | {' | '.join(cells)} | {mean} |")
     return lines
 
 
