@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
 
 import symgrove as sg
 from symgrove.forest.forest import Forest
@@ -81,6 +82,18 @@ def test_scores_are_those_of_the_models(fitted):
     low, high = model.predict_interval(X[200:]).T
     inside = np.mean((low <= y[200:]) & (y[200:] <= high))
     assert f"hold {inside:.1%} of these rows" in scores.intervals
+
+
+def test_of_many_new_rows_one_fifth_judges_the_other_models(fitted):
+    model, *_ = fitted
+    X, y = make_friedman1(3000, n_features=5, noise=0.5, random_state=1)
+    scores = score_all(model, choose_rows(model, X, y, None), 0.9)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
+    linear = r2_score(y_test, LinearRegression().fit(X_train, y_train).predict(X_test))
+    line = next(line for line in scores.lines if line.name == "linear regression")
+    assert line.values[0] == f"{linear:.3f}"
+    assert "four fifths" in line.how
+    assert scores.lines[0].values[0] == f"{model.score(X, y):.3f}"
 
 
 def test_scores_of_classes_with_rows_that_lack_one():

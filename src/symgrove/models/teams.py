@@ -98,12 +98,13 @@ class Teams:
             largest = np.finfo(np.float64).max
             data = make_dataset(np.clip(Z, -largest, largest), np.zeros(len(Z)), "float64")
             with CpuEngine(data, self.forest.primitives, n_threads) as engine:
-                outputs = engine.outputs(self.forest, self.programs)
+                values = engine.outputs(self.forest, self.programs)
             with np.errstate(all="ignore"):
-                values = (outputs - self.centre[:, None]) / self.spread[:, None]
+                values -= self.centre[:, None]
+                values /= self.spread[:, None]
             if self.terms is not None:
-                values = np.clip(values, self.terms.low[:, None], self.terms.high[:, None])
-            values = np.where(np.isfinite(values), values, 0.0)  # no opinion
+                np.clip(values, self.terms.low[:, None], self.terms.high[:, None], out=values)
+            values[~np.isfinite(values)] = 0.0  # no opinion
             yield rows, values
 
     def team_predictions(self, values: Matrix) -> Matrix:

@@ -24,7 +24,8 @@ class Rows(NamedTuple):
     X_test, y_test
         Rows that scores and plots are made of.
     X_train, y_train
-        Rows for the models that it is compared with; None: they are cross-validated on the others.
+        Rows for the models that it is compared with; None: they are cross-validated on the others, or trained
+        on a part of them.
     note : str
         What the reader must know about the rows.
     is_new : bool
