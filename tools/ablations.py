@@ -190,9 +190,10 @@ INTRODUCTION = """\
 Made by `make ablations` from results/ablations.jsonl: one change at a time, on {n_splits} splits with seeds from
 {first} on (results are judged on 0 to 39), at fixed strength. The default was run twice; the first line compares its
 two runs and shows what means nothing, the others are compared with the mean of the two, split by split. Bold: beyond
-{clear} standard errors, which count splits as independent and are a little too small for that. With so many cells,
-some are bold by chance. =: nothing changes there, and it does not count in the mean. Empty: not tried there. Parks
-and digits have the rules of the stronger evolution, 20 teams and 50 generations.
+{clear} standard errors, which count splits as independent and are too small for that. With so many cells, some are
+bold by chance; defaults had been chosen on some of these splits, which favours them. =: nothing changes there, and it
+does not count in the mean. Empty: not tried there. Parks and digits have the rules of the stronger evolution, 20
+teams and 50 generations.
 """
 
 
