@@ -42,6 +42,26 @@ def test_kernels_never_use_fastmath_or_parallel_mode():
         assert not re.search(r"fastmath\s*=|parallel\s*=\s*True|prange", file.read_text()), file
 
 
+def test_matrix_products_go_through_blas_on_one_thread():
+    """Elsewhere the last bits would depend on the number of threads of the matrix library."""
+    without_models = ("experiments", "report", "cli")
+    library = {"dot", "matmul", "inner", "vdot", "tensordot", "linalg"}
+    for file in SOURCES:
+        if file.name == "blas.py" or file.parent.name in without_models:
+            continue
+        tree = ast.parse(file.read_text())
+        guarded = {
+            inner
+            for call in ast.walk(tree)
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "on_one_thread"
+            for inner in ast.walk(call.args[0])
+        }
+        for node in ast.walk(tree):
+            is_product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+            is_library = isinstance(node, ast.Attribute) and node.attr in library
+            assert not (is_product or is_library) or node in guarded, f"{file}:{node.lineno}"
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")
 def test_no_machine_paths_and_no_registry_hosts_in_any_file():
     listed = subprocess.run(

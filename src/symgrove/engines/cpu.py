@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove._checks import check_whole
+from symgrove.blas import product, single_blas_thread
 from symgrove.dataset import Dataset
 from symgrove.engines import _evaluate
 from symgrove.engines.base import Roots
 from symgrove.engines.blocks import BlockTable
-from symgrove.engines.matrix_library import one_matrix_thread
 from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, Pass
 from symgrove.engines.schedule import Plan, make_plan
 from symgrove.engines.vectors import VectorStore
@@ -130,8 +130,8 @@ class CpuEngine:
             total[j] = w.sum()
             if not total[j] > 0:
                 raise ValueError(f"sample {j} has no rows of positive weight.")
-            mean[j] = w @ self._target / total[j]
-            variance[j] = w @ (self._target - mean[j]) ** 2 / total[j]
+            mean[j] = product(w, self._target) / total[j]
+            variance[j] = product(w, (self._target - mean[j]) ** 2) / total[j]
         return Samples(weights, total, Target(mean, variance, self._target_centre, self._target_scale))
 
     @_locked
@@ -283,7 +283,7 @@ class CpuEngine:
         panels = [
             slice(i, min(i + self._panel_rows, rows.stop)) for i in range(rows.start, rows.stop, self._panel_rows)
         ]
-        with one_matrix_thread:
+        with single_blas_thread:
             total = self._run_panel(plan, look, panels[0], is_first=True)
             if self.between_panels is not None:
                 self.between_panels()

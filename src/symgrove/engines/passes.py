@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import product
 from symgrove.engines import _evaluate
 from symgrove.engines.workspace import Workspace
 from symgrove.fitness.losses import RowLoss
@@ -70,9 +71,9 @@ class MomentPass:
         _evaluate.weigh_target(self.samples.weights[:, rows], self.target[rows], weights)
         sums = np.empty((3, n_programs, n_samples))
         with np.errstate(all="ignore"):  # outputs that are not finite are found by their reach
-            products = workspace.values[:, :n_rows] @ weights.T
+            products = product(workspace.values[:, :n_rows], weights.T)
             sums[0], sums[1] = products[:, :n_samples], products[:, n_samples:]
-            sums[2] = workspace.squares[:, :n_rows] @ weights[:n_samples].T
+            sums[2] = product(workspace.squares[:, :n_rows], weights[:n_samples].T)
         return MomentSums(sums, bits)
 
     def merge(self, total: MomentSums, partial: MomentSums) -> None:

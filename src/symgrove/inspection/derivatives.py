@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import product
 from symgrove.export.plan import Block, Plan, Step, Target
 from symgrove.forest.primitives import BUILTIN
 from symgrove.inspection._input import checked, class_index
@@ -140,17 +141,17 @@ def _block(block: Block, outputs: Matrix) -> tuple[Matrix, Matrix]:
     intercept = np.array([row.intercept for row in block.rows])
     if block.combine == "pooled":
         is_finite = np.isfinite(outputs)
-        counts = np.array(block.counts) @ is_finite
+        counts = product(np.array(block.counts), is_finite)
         members = np.where(is_finite, coefficients.diagonal()[:, None] * outputs + intercept[:, None], 0.0)
         slopes = np.where(is_finite, coefficients.diagonal()[:, None] / counts, 0.0)
         return _or_fallback(block, members.sum(axis=0) / counts, slopes)
     # A value that is not finite spoils only the members that have it.
     is_finite = np.isfinite(outputs)
-    sums = coefficients @ np.where(is_finite, outputs, 0.0) + intercept[:, None]
-    sums = np.where((coefficients != 0).astype(float) @ ~is_finite > 0, np.nan, sums)
+    sums = product(coefficients, np.where(is_finite, outputs, 0.0)) + intercept[:, None]
+    sums = np.where(product((coefficients != 0).astype(float), ~is_finite) > 0, np.nan, sums)
     members, local = _headed(block, sums)
     value, shares = _combined(block, members)
-    slopes = coefficients.T @ np.where((shares == 0) | ~np.isfinite(local), 0.0, shares * local)
+    slopes = product(coefficients.T, np.where((shares == 0) | ~np.isfinite(local), 0.0, shares * local))
     return _or_fallback(block, value, slopes)
 
 

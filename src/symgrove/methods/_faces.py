@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from symgrove.blas import product
 from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
 from symgrove.forest.forest import Forest
 from symgrove.methods._held_out import Head, Training
@@ -48,9 +49,9 @@ class EnsembleRegressor(RegressorMixin, ProgramEnsemble, IntervalRegressor):
             w = np.ones(is_known.sum()) if training.weight is None else training.weight[is_known]
             y = training.targets[0][is_known]
             with np.errstate(all="ignore"):
-                variation = w @ (y - np.average(y, weights=w)) ** 2
-                if variation > 1e-24 * (w @ y**2):  # a constant target has no score
-                    self.oob_score_ = float(1.0 - w @ (y - prediction[0][is_known]) ** 2 / variation)
+                variation = product(w, (y - np.average(y, weights=w)) ** 2)
+                if variation > 1e-24 * product(w, y**2):  # a constant target has no score
+                    self.oob_score_ = float(1.0 - product(w, (y - prediction[0][is_known]) ** 2) / variation)
 
     def _one_sum(self) -> tuple[Forest, int] | None:
         """The mean of the members, as long as all are finite."""

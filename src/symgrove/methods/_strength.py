@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from symgrove.blas import on_one_thread, product
 from symgrove.methods._held_out import Training
 from symgrove.methods._team_setting import Ground, Path, base_of, make_evolutions, take_rows, to_model
 from symgrove.models.teams import Teams
@@ -146,14 +147,14 @@ def weigh(
             weights, losses = alone, losses + difference
     stacked = np.full(honest.shape[1:], np.nan)
     stacked[:, known] = _stacked(predictions, weights, base)
-    return Strength(levels, weights, stacked, weights @ spread, float(np.average(losses, weights=row_weight)))
+    return Strength(levels, weights, stacked, product(weights, spread), float(np.average(losses, weights=row_weight)))
 
 
 def _mean_and_error(values: Matrix, weight: Matrix) -> tuple[float, float]:
     """Weighted mean and its standard error."""
     share = weight / weight.sum()
-    mean = float(share @ values)
-    return mean, float(np.sqrt(share**2 @ (values - mean) ** 2))
+    mean = float(product(share, values))
+    return mean, float(np.sqrt(product(share**2, (values - mean) ** 2)))
 
 
 def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
@@ -178,7 +179,7 @@ def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matri
     heavy = HEAVY * scale * np.ones((1, columns.shape[1]))
     A = np.vstack([columns, heavy]) / scale
     b = np.append((y - base) * root, HEAVY * scale) / scale
-    weights = nnls(A, b)[0][:-1]
+    weights = on_one_thread(nnls, A, b)[0][:-1]
     return weights / max(1.0, weights.sum())
 
 

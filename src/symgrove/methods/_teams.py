@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import product, single_blas_thread
 from symgrove.engines.cpu import CpuEngine
-from symgrove.engines.matrix_library import one_matrix_thread
 from symgrove.fitness.terms import Terms, make_terms, random_direction
 from symgrove.forest.forest import Forest, Ids
 from symgrove.rng import stream
@@ -179,7 +179,7 @@ class TeamEvolution:
             inverse=state.inverse.copy(),
         )
         if candidates.root.size:
-            with one_matrix_thread:
+            with single_blas_thread:
                 self._improve(new, tables, candidates)
         new = replace(new, errors=self._errors(tables.predictions))
         tables.of = new
@@ -270,7 +270,7 @@ class TeamEvolution:
         if self.is_logistic:
             team.coefficients[:] = before  # a full step may lead far away where curvature is small
         if self.is_logistic and self._newton(j, team) < 1.0:
-            weight, _ = self._derivatives(j, team.coefficients @ team.values)
+            weight, _ = self._derivatives(j, product(team.coefficients, team.values))
             team.inverse[:] = penalized_inverse(team, weight, self._penalty(j))
             self._newton(j, team)
         dismiss(team, rules.max_terms)
@@ -278,7 +278,7 @@ class TeamEvolution:
         tables.keys[j, ~team.is_taken] = np.nan
         if self.is_logistic:
             self._newton(j, team)
-        tables.predictions[j] = team.coefficients @ team.values
+        tables.predictions[j] = product(team.coefficients, team.values)
 
     def _windows(self, tables: _Tables, candidates: Terms, generation: int) -> NDArray[np.intp]:
         """Candidates that each team judges in full, (n_teams, n_judged).
@@ -294,11 +294,11 @@ class TeamEvolution:
             return _smallest(keys, n_seen)
         derivatives = [self._derivatives(j, tables.predictions[j]) for j in range(self.n_teams)]
         dtype = self.engine.dtype
-        share = (np.stack([score for _, score in derivatives]).astype(dtype) @ candidates.values.T) ** 2
+        share = product(np.stack([score for _, score in derivatives]).astype(dtype), candidates.values.T) ** 2
         if self.is_logistic:  # else the sums of squares are much alike: all terms have a mean square of one
             weights = np.stack([weight for weight, _ in derivatives]).astype(dtype)
             penalties = np.array([self._penalty(j) for j in range(self.n_teams)])
-            share /= weights @ (candidates.values**2).T + penalties[:, None]
+            share /= product(weights, (candidates.values**2).T) + penalties[:, None]
         share[keys > np.partition(keys, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
         return _smallest(-share, self.n_close)
 
@@ -316,16 +316,16 @@ class TeamEvolution:
         """One step towards the team's best coefficients, with the inverse as it is, or the share of it that is one."""
         penalty = np.full(team.coefficients.size, self._penalty(j))
         penalty[0] = 0.0
-        predictions = team.coefficients @ team.values
+        predictions = product(team.coefficients, team.values)
         _, score = self._derivatives(j, predictions)
-        gradient = team.values @ score - penalty * team.coefficients
-        step = np.clip(team.inverse @ gradient, -LARGEST_STEP, LARGEST_STEP)
-        change = step @ team.values
+        gradient = product(team.values, score) - penalty * team.coefficients
+        step = np.clip(product(team.inverse, gradient), -LARGEST_STEP, LARGEST_STEP)
+        change = product(step, team.values)
 
         def objective(share: float) -> float:
             coefficients = team.coefficients + share * step
             loss = self._losses(j, predictions + share * change)
-            return float(self.weights[j] @ loss + 0.5 * penalty @ coefficients**2)
+            return float(product(self.weights[j], loss) + product(0.5 * penalty, coefficients**2))
 
         before = objective(0.0)
         for share in STEP_SHARES:
@@ -364,13 +364,13 @@ class TeamEvolution:
         is_taken[1:] &= coefficients[1:] != 0  # one that just joined may have no coefficient yet
         team = Team(values, np.zeros((self.n_slots, self.n_slots)), coefficients, is_taken)
         smaller = []
-        with one_matrix_thread:
+        with single_blas_thread:
             for n_terms in range(int(is_taken.sum()) - 2, 0, -1):
                 self._refit(team)
                 dismiss(team, n_terms)
                 self._refit(team)
                 roots[~is_taken] = -1
-                errors = self._errors((coefficients @ values)[None])
+                errors = self._errors(product(coefficients, values)[None])
                 arrays = (a[None].copy() for a in (roots, coefficients, is_taken))
                 smaller.append(replace(state, **dict(zip(_TEAM, arrays, strict=True)), errors=errors))
         return smaller
@@ -378,12 +378,12 @@ class TeamEvolution:
     def _refit(self, team: Team) -> None:
         """The best coefficients of the first team's terms."""
         for _ in range(N_NEWTON_STEPS if self.is_logistic else 1):
-            weight, _ = self._derivatives(0, team.coefficients @ team.values)
+            weight, _ = self._derivatives(0, product(team.coefficients, team.values))
             team.inverse[:] = penalized_inverse(team, weight, self._penalty(0))
             if self.is_logistic:
                 self._newton(0, team)
         if not self.is_logistic:
-            team.coefficients[:] = team.inverse @ (team.values @ (self.weights[0] * self.targets[0]))
+            team.coefficients[:] = product(team.inverse, product(team.values, self.weights[0] * self.targets[0]))
 
     # Tables and saving
 
@@ -401,8 +401,10 @@ class TeamEvolution:
             terms = self.terms(state, roots)
             tables.values[is_term] = terms.values[position.ravel()]
             tables.keys[is_term] = terms.key[position.ravel()]
-        with one_matrix_thread:
-            tables.predictions = np.stack([c @ v for c, v in zip(state.coefficients, tables.values, strict=True)])
+        with single_blas_thread:
+            tables.predictions = np.stack(
+                [product(c, v) for c, v in zip(state.coefficients, tables.values, strict=True)]
+            )
         tables.of = state
         return tables
 

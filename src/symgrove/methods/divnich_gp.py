@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_flag, check_number, check_whole
+from symgrove.blas import product
 from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Samples
@@ -159,10 +160,10 @@ class DivNichGP(GP):
         for i, prediction in self._predictions(state, candidates, rows):
             mean = (total + prediction) / (len(taken) + 1)
             if self.loss.row_loss is RowLoss.MISCLASSIFIED:
-                error = weight @ ((mean > THRESHOLD) != y)
+                error = product(weight, (mean > THRESHOLD) != y)
             else:
                 with np.errstate(over="ignore"):
-                    error = weight @ (mean - y) ** 2
+                    error = product(weight, (mean - y) ** 2)
             if error < best or not taken:
                 total, best = total + prediction, error
                 taken.append(i)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_whole
+from symgrove.blas import product
 from symgrove.forest.forest import Forest
 from symgrove.inspection._input import rows_and_target
 from symgrove.methods.saving import errors_of_members
@@ -275,7 +276,7 @@ def _pool(stack: Stack) -> Teams:
 def _sum(found: Any, step: int, terms: Matrix) -> Matrix:
     n_terms = min(step + 1, len(found.chosen))
     solution: Matrix = found.solutions[n_terms]
-    return solution[0] + solution[1:] @ terms[found.chosen[:n_terms]]
+    return solution[0] + product(solution[1:], terms[found.chosen[:n_terms]])
 
 
 def _headed(pool: Teams, sums: Matrix) -> Matrix:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from symgrove.blas import on_one_thread, product
+
 Matrix = NDArray[np.float64]
 # The floor of the width is at least this share of the mean width: where all members agree, they may still be wrong.
 LOWEST_FLOOR = 0.1
@@ -87,8 +89,8 @@ def fit_widths(residuals: Matrix, spread: Matrix) -> Widths:
     if not (known.any() and scale > 0):
         return Widths(1.0, 0.0)
     columns = np.column_stack([np.ones(sizes.size), spread / (unit or 1.0)])
-    found = nnls(columns, sizes / scale)[0] * scale
-    mean = float(np.mean(columns @ found))
+    found = on_one_thread(nnls, columns, sizes / scale)[0] * scale
+    mean = float(np.mean(product(columns, found)))
     widths = Widths(max(float(found[0]), LOWEST_FLOOR * mean), float(found[1] / (unit or 1.0)))
     is_usable = np.isfinite(widths.floor) and np.isfinite(widths.slope) and widths.floor > 0
     return widths if is_usable else Widths(1.0, 0.0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import product
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import CpuEngine
 from symgrove.fitness.losses import THRESHOLD
@@ -101,10 +102,10 @@ class Ensemble:
         with np.errstate(all="ignore"):
             values = np.where(is_finite, outputs, 0).astype(np.float64, copy=False)
             if is_finite.all():
-                mean = (slope @ values + intercept.sum()) / self.n_samples
+                mean = (product(slope, values) + intercept.sum()) / self.n_samples
             else:
                 counted = is_finite.astype(np.float64)
-                mean = (slope @ values + intercept @ counted) / (multiplicity @ counted)
+                mean = (product(slope, values) + product(intercept, counted)) / product(multiplicity, counted)
         return np.where(np.isfinite(mean), mean, self.fallback)
 
     def predict_with_spread(self, X: Float, n_threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import product
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import CpuEngine
 from symgrove.models.ensemble import Ensemble
@@ -46,7 +47,7 @@ def _strengths(ensemble: Ensemble, X: NDArray[np.float64], order: NDArray[np.int
         with CpuEngine(data, ensemble.forest.primitives) as engine:
             after = engine.outputs(ensemble.forest, ensemble.programs[uses[:, k]]).astype(np.float64)
         data.columns[k] = column
-        strength[k] = weight[uses[:, k]] @ _lost(before[uses[:, k]], after)
+        strength[k] = product(weight[uses[:, k]], _lost(before[uses[:, k]], after))
     return strength
 
 

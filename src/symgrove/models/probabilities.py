@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from symgrove.blas import product
+
 Matrix = NDArray[np.float64]
 FLOOR = 0.005  # shares below it count as this much
 LARGEST = 20.0  # of the power and of the logarithms of weights
@@ -49,7 +51,7 @@ def fit_correction(shares: Matrix, labels: NDArray[np.intp]) -> Correction:
         pull = np.concatenate([[power - 1.0], offsets])
         gradient = np.concatenate([[(gap * logarithms).sum()], gap.sum(axis=0)]) + pull
         likelihood = np.log(np.maximum(corrected[rows, labels], 1e-300)).sum()
-        return float(0.5 * pull @ pull - likelihood), gradient
+        return float(product(0.5 * pull, pull) - likelihood), gradient
 
     start = np.concatenate([[1.0], np.zeros(n_classes)])
     bounds = [(0.0, LARGEST), *[(-LARGEST, LARGEST)] * n_classes]

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import on_one_thread, product
+
 Matrix = NDArray[np.float64]
 N_FOLDS = 5
 Combine = Callable[[Matrix], Matrix]
@@ -75,16 +77,16 @@ def pursue(terms: Matrix, target: Matrix, n_steps: int, ridge: float) -> Pursuit
     solutions: list[Matrix] = [np.array([target.mean()])]
     for _ in range(min(n_steps, int(is_usable.sum()))):
         with np.errstate(all="ignore"):
-            worth = np.where(is_usable, np.abs((terms - centre[:, None]) @ residual) / scale, -1.0)
+            worth = np.where(is_usable, np.abs(product(terms - centre[:, None], residual)) / scale, -1.0)
         worth[chosen] = -1.0
         if worth.max() <= 0:
             break
         chosen.append(int(np.argmax(worth)))
         columns = np.column_stack([np.ones(n_rows), terms[chosen].T])
         penalty = np.diag([0.0, *[ridge * n_rows] * len(chosen)])
-        solution = np.linalg.solve(columns.T @ columns + penalty, columns.T @ target)
+        solution = on_one_thread(np.linalg.solve, product(columns.T, columns) + penalty, product(columns.T, target))
         solutions.append(solution)
-        residual = target - columns @ solution
+        residual = target - product(columns, solution)
     return Pursuit(chosen, solutions)
 
 

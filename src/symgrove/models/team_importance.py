@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import product
 from symgrove.models.teams import Stack
 from symgrove.rng import stream
 
@@ -45,10 +46,10 @@ def _used_features(stack: Stack) -> list[int]:
 def _lost(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     """1 - squared correlation, 0 where the predictions are constant."""
     b, a = (v - v.mean() for v in (before / _reach(before), after / _reach(after)))
-    size = (b @ b) * (a @ a)
+    size = product(b, b) * product(a, a)
     if not size > 0 or np.array_equal(before, after):
         return 0.0
-    return float(np.clip(1.0 - (a @ b) ** 2 / size, 0.0, 1.0))
+    return float(np.clip(1.0 - product(a, b) ** 2 / size, 0.0, 1.0))
 
 
 def _reach(values: NDArray[np.float64]) -> float:

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import product
 from symgrove.dataset import make_dataset
 from symgrove.engines.cpu import CpuEngine
-from symgrove.engines.matrix_library import one_matrix_thread
 from symgrove.forest.forest import Forest
 from symgrove.models.standardization import Standardization
 
@@ -109,8 +109,8 @@ class Teams:
 
     def team_predictions(self, values: Matrix) -> Matrix:
         """Predictions of the teams, (n_teams, n_rows), from values of the terms: probabilities if logistic."""
-        with np.errstate(all="ignore"), one_matrix_thread:  # the same bits for any number of threads
-            sums = self.coefficients @ values + self.intercept[:, None]
+        with np.errstate(all="ignore"):
+            sums = product(self.coefficients, values) + self.intercept[:, None]
         if self.is_logistic:
             return 1.0 / (1.0 + np.exp(-np.clip(sums, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
         return sums if self.predictions is None else self.predictions.clip(sums)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove._checks import check_whole
+from symgrove.blas import on_one_thread, product, single_blas_thread
 from symgrove.rng import stream
 from symgrove.selection import _clearing
 from symgrove.selection._clearing import Near
@@ -60,11 +61,11 @@ def _find_near(vectors: ArrayLike, radius: float, programs: Rows, row_of: ArrayL
     rows = np.ascontiguousarray(row_of, dtype=np.int64)
     reach = max(float(radius), SMALLEST_RADIUS)
     direction = stream(0, "projection").normal(size=matrix.shape[1])
-    length = float(np.linalg.norm(direction))
-    with np.errstate(all="ignore"):  # of unusable programs
+    length = float(on_one_thread(np.linalg.norm, direction))
+    with np.errstate(all="ignore"), single_blas_thread:  # of unusable programs
         # Row by row: a product of matrices rounds equal rows differently.
-        projection = np.array([row @ direction for row in matrix])
-        sizes = np.array([row @ row for row in matrix])
+        projection = np.array([product(row, direction) for row in matrix])
+        sizes = np.array([product(row, row) for row in matrix])
     used = rows[programs]
     rounding = 1e-13 * float(np.sqrt(sizes[used].max())) * length if programs.size else 0.0
     order = programs[np.argsort(projection[used], kind="stable")]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.blas import on_one_thread, product
 from symgrove.selection import _team
 
 Matrix = NDArray[np.float64]
@@ -57,17 +58,17 @@ def recruit(
     joined : list of (slot, candidate)
     """
     weighted = candidates * weight
-    crossed = weighted @ team.values.T
-    projected = crossed @ team.inverse
+    crossed = product(weighted, team.values.T)
+    projected = product(crossed, team.inverse)
     own = (weighted * candidates).sum(axis=1)
     perp = own - (projected * crossed).sum(axis=1)
-    scalar = candidates @ score
+    scalar = product(candidates, score)
     joined = []
     for slot in np.flatnonzero(~team.is_taken)[:n_joining].tolist():
         chosen = _team.best_candidate(scalar, perp, own, penalty)
         if chosen < 0:
             break
-        shared = weighted @ candidates[chosen]
+        shared = product(weighted, candidates[chosen])
         _team.join(team.inverse, team.coefficients, slot, chosen, projected, crossed, shared, scalar, perp, penalty)
         team.values[slot] = candidates[chosen]
         team.is_taken[slot] = True
@@ -84,8 +85,8 @@ def penalized_inverse(team: Team, weight: Matrix, penalty: float) -> Matrix:
     """The inverse from scratch: (n_slots, n_slots), zero where a slot is empty. The intercept is not penalised."""
     taken = np.flatnonzero(team.is_taken)
     values = team.values[taken]
-    gram = (values * weight) @ values.T
+    gram = product(values * weight, values.T)
     gram[np.arange(1, taken.size), np.arange(1, taken.size)] += penalty
     inverse = np.zeros_like(team.inverse)
-    inverse[np.ix_(taken, taken)] = np.linalg.inv(gram)
+    inverse[np.ix_(taken, taken)] = on_one_thread(np.linalg.inv, gram)
     return inverse
