@@ -1,8 +1,72 @@
-"""Functions of one's own in LaTeX and MathML."""
+"""Formulas in all notations mean what the program computes."""
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
 
 import symgrove as sg
+from symgrove.forest.as_sympy import to_sympy
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
+from tests.naive.notations import evaluate_latex, evaluate_text
+from tests.naive.programs import BINARY, UNARY, evaluate
+from tests.strategies import ALL, plant, programs
+
+X = np.random.default_rng(0).normal(size=(60, 3)) * np.array([1.0, 3.0, 10.0])
+TEXT_COLUMNS = {f"x{i}": X[:, i] for i in range(3)}
+LATEX_COLUMNS = {f"x_{{{i}}}": X[:, i] for i in range(3)}
+
+
+def assert_notations_agree(forest, root, expected, rows=slice(None)):
+    """On rows where the small epsilon, which is not written, makes no difference."""
+    for name, found in (
+        ("text", evaluate_text(sg.to_text(forest, root), TEXT_COLUMNS)),
+        ("latex", evaluate_latex(to_latex(forest, root, digits=17), LATEX_COLUMNS)),
+    ):
+        np.testing.assert_allclose(found[rows], expected[rows], rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+@pytest.mark.parametrize("epsilon", [1e-10, 0.3])
+def test_every_primitive_means_what_is_written(name, epsilon):
+    forest = sg.Forest(3, sg.PrimitiveSet(tuple(p.name for p in ALL.functions), epsilon))
+    program = (name, ("feature", 0), ("feature", 1))[: 2 if name in UNARY else 3]
+    root = plant(forest, program)
+    expected = evaluate(program, X, epsilon)
+    if name == "div" and epsilon > 1e-9:  # a call, because it is not the plain division
+        found = evaluate_text(sg.to_text(forest, root), TEXT_COLUMNS, div=lambda a, b: evaluate(program, X, epsilon))
+        assert sg.to_text(forest, root) == "div(x0, x1)"
+        np.testing.assert_allclose(found, expected)
+        np.testing.assert_allclose(evaluate_latex(to_latex(forest, root), LATEX_COLUMNS), expected, rtol=1e-9)
+    else:
+        assert_notations_agree(forest, root, expected)
+    symbols = [sympy.Symbol(f"x{i}", real=True) for i in range(3)]
+    exact = [float(to_sympy(forest, root).subs(dict(zip(symbols, row, strict=True)))) for row in X[:20].tolist()]
+    np.testing.assert_allclose(exact, expected[:20], rtol=1e-9)
+
+
+@given(programs(max_leaves=12))
+def test_programs_mean_what_is_written(program):
+    forest = sg.Forest(3, ALL)
+    root = plant(forest, program)
+    expected = evaluate(program, X)
+    with np.errstate(all="ignore"):
+        rounding = [evaluate(program, X * (1 + shift), eps) for shift, eps in ((1e-12, 1e-10), (0, 1e-9), (0, 0))]
+        is_stable = np.isfinite(expected) & (np.abs(expected) < 1e30)
+        for other in rounding:
+            is_stable &= np.abs(other - expected) <= 1e-8 * np.abs(expected)
+    assert_notations_agree(forest, root, expected, np.flatnonzero(is_stable))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_formulas_of_models_evaluate_to_their_predictions(seed):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-2, 2, (200, 2))
+    y = np.log(np.abs(rows[:, 0]) + 0.1) + rows[:, 1]
+    model = sg.ClassicGPRegressor(max_size=15, standardize=False, generations=30, random_state=seed).fit(rows, y)
+    found = evaluate_text(model.formula(), {"x0": rows[:, 0], "x1": rows[:, 1]})
+    np.testing.assert_allclose(found, model.predict(rows), rtol=1e-6, atol=1e-6)
 
 
 def bent_line(x):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrove import Forest, parse, to_text
+from symgrove import Forest, PrimitiveSet, parse, to_text
 from tests.strategies import ALL, plant, programs
 
 NAMES = ["x0", "my col", "sin", "50% `N`", "Größe", "exec", "", "a+b", "1", "x,y"]
@@ -43,7 +43,10 @@ def test_constants_survive_to_the_last_bit(value):
         ("neg(2)", "neg(2.0)"),
         ("--x0", "--x0"),
         ("add(x0, mul(x1, .5e1))", "x0 + x1 * 5.0"),
-        ("sqrt(log( x0 ))", "sqrt(log(x0))"),
+        ("sqrt(log( x0 ))", "sqrt(abs(log(abs(x0))))"),
+        ("sqrt(abs(abs(x0)))", "sqrt(abs(abs(x0)))"),
+        ("sqrt(abs(x0) + 1) - log1p(abs (x1))", "sqrt(abs(abs(x0) + 1.0)) - log1p(abs(x1))"),
+        ("log(square(x0)) + sqrt(2)", "log(square(x0)) + sqrt(2.0)"),
         ("max(x0, step(x1, x2))", "max(x0, step(x1, x2))"),
         ("((x0))", "x0"),
     ],
@@ -55,9 +58,19 @@ def test_formulas_print_as_people_write_them(text, printed):
 
 def test_deep_programs_do_not_hit_the_recursion_limit():
     forest = Forest(1, ALL)
-    text = "sqrt(" * 5000 + "x0" + ")" * 5000
+    text = "sqrt(" * 5000 + "abs(x0)" + ")" * 5000
     root = parse(forest, text)
     assert to_text(forest, root) == text
+
+
+@given(programs())
+def test_a_large_epsilon_is_written_and_read_back(program):
+    forest = Forest(3, PrimitiveSet(tuple(p.name for p in ALL.functions), {"div": 0.5, "log": 0.01}))
+    root = plant(forest, program)
+    text = to_text(forest, root)
+    assert "/" not in text
+    assert parse(forest, text) == root
+    assert parse(forest, "log(abs(x0) + 0.01) - x1 / x2") == parse(forest, "log(x0) - div(x1, x2)")
 
 
 @pytest.mark.parametrize(

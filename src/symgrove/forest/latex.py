@@ -1,7 +1,7 @@
 """Programs as LaTeX mathematics.
 
-Protected functions are written as what they compute: sqrt and log with the absolute value, `/` as a fraction (its
-protection is of the order of epsilon). Constants have a few digits: LaTeX is for reading.
+Protected functions are written as what they compute: sqrt and log with the absolute value, `/` as a fraction; epsilon
+where it is not small, as in text.py. Constants have a few digits: LaTeX is for reading.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from symgrove.forest.text import feature_labels
 DIGITS = 4
 SUM, PRODUCT, ATOM = 1, 2, 4
 PRECEDENCE = {"add": SUM, "sub": SUM, "neg": SUM, "mul": PRODUCT}
+WITH_EPSILON = {
+    "div": r"\operatorname{{sign}}\left({1}\right) \cdot \frac{{{0}}}{{\left|{1}\right| + {eps}}}",
+    "log": r"\log\left(\left|{0}\right| + {eps}\right)",
+}
 Written = tuple[str, int]  # a text and its precedence
 _ESCAPES = {
     "\\": r"\backslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -58,6 +62,9 @@ def _write(forest: Forest, node: int, operands: list[Written], labels: list[str]
         return text, SUM if text[0] == "-" else PRODUCT if "cdot" in text else ATOM
     level = PRECEDENCE.get(name, ATOM)
     texts = [_bracketed(t) if needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)]
+    epsilon = forest.primitives.written_epsilon(name)
+    if epsilon is not None:
+        return WITH_EPSILON[name].format(*texts, eps=latex_number(epsilon, digits)), PRODUCT
     return forest.primitives[name].text.latex.format(*texts), level
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.latex import ATOM, DIGITS, PRECEDENCE, SUM, Written, needs_brackets, written
+from symgrove.forest.latex import ATOM, DIGITS, PRECEDENCE, PRODUCT, SUM, Written, needs_brackets, written
 from symgrove.forest.text import feature_labels
 
 # Operands are filled in as {0} and {1}; names that are missing here are calls.
@@ -16,7 +16,6 @@ _TEMPLATES = {
     "sub": "<mrow>{0}<mo>−</mo>{1}</mrow>",
     "mul": "<mrow>{0}<mo>⋅</mo>{1}</mrow>",
     "div": "<mfrac>{0}{1}</mfrac>",
-    "pdiv": "<mfrac>{0}{1}</mfrac>",
     "aq": "<mfrac>{0}<msqrt><mn>1</mn><mo>+</mo><msup>{1}<mn>2</mn></msup></msqrt></mfrac>",
     "step": "<mrow><mo>[</mo>{0}<mo>&gt;</mo>{1}<mo>]</mo></mrow>",
     "sqrt": "<msqrt><mo>|</mo>{0}<mo>|</mo></msqrt>",
@@ -27,6 +26,11 @@ _TEMPLATES = {
     "cube": "<msup>{0}<mn>3</mn></msup>",
     "neg": "<mrow><mo>−</mo>{0}</mrow>",
     "abs": "<mrow><mo>|</mo>{0}<mo>|</mo></mrow>",
+}
+_WITH_EPSILON = {
+    "div": "<mrow><mi>sign</mi><mo>(</mo>{1}<mo>)</mo><mo>⋅</mo>"
+    "<mfrac>{0}<mrow><mo>|</mo>{1}<mo>|</mo><mo>+</mo>{eps}</mrow></mfrac></mrow>",
+    "log": "<mrow><mi>log</mi><mo>(</mo><mo>|</mo>{0}<mo>|</mo><mo>+</mo>{eps}<mo>)</mo></mrow>",
 }
 # Operands that stand beside an exponent.
 _BASES = {"square": 0, "cube": 0, "aq": 1}
@@ -51,6 +55,9 @@ def _write(forest: Forest, node: int, operands: list[Written], labels: list[str]
     texts = [
         _bracketed(t) if i == is_base or needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)
     ]
+    epsilon = forest.primitives.written_epsilon(name)
+    if epsilon is not None:
+        return _WITH_EPSILON[name].format(*texts, eps=mathml_number(epsilon, digits)), PRODUCT
     if name in _TEMPLATES:
         return _TEMPLATES[name].format(*texts), level
     inside = "<mo>,</mo>".join(texts)

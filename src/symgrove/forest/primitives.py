@@ -28,6 +28,8 @@ CONSTANT = 1  # code of a constant node
 FIRST_PRIMITIVE = 2
 
 PROTECTION_EPSILON = 1e-10  # Virgolin 2021, experimental setup
+# Up to here, epsilon is left out where formulas are written for people: it matters only where they have no value.
+SMALL_EPSILON = 1e-9
 EXP_CAP = 80.0  # exp(80) = 5.5e34 still fits float32
 
 Array = Any
@@ -143,13 +145,13 @@ _ROWS: tuple[tuple[str, int, Meaning, tuple[Meaning, ...], Text], ...] = (
      Text("step({0}, {1})", "\\left[{0} > {1}\\right]", "(({0}) > ({1}) ? 1.0 : 0.0)")),
     ("sqrt", 1, lambda a, b, e: np.sqrt(np.abs(a)),
      (lambda a, b, e: _sign(a) * 0.5 / np.sqrt(np.abs(a)),),
-     Text("sqrt({0})", "\\sqrt{{\\left|{0}\\right|}}", "sqrt(fabs({0}))")),
+     Text("sqrt(abs({0}))", "\\sqrt{{\\left|{0}\\right|}}", "sqrt(fabs({0}))")),
     ("log", 1, lambda a, b, e: np.log(np.abs(a) + e),
      (lambda a, b, e: _sign(a) / (np.abs(a) + e),),
-     Text("log({0})", "\\log\\left|{0}\\right|", "log(fabs({0}) + {eps})")),
+     Text("log(abs({0}))", "\\log\\left|{0}\\right|", "log(fabs({0}) + {eps})")),
     ("log1p", 1, lambda a, b, e: np.log1p(np.abs(a)),
      (lambda a, b, e: _sign(a) / (1 + np.abs(a)),),
-     Text("log1p({0})", "\\log\\left(1 + \\left|{0}\\right|\\right)", "log1p(fabs({0}))")),
+     Text("log1p(abs({0}))", "\\log\\left(1 + \\left|{0}\\right|\\right)", "log1p(fabs({0}))")),
     ("exp", 1, lambda a, b, e: np.exp(np.minimum(a, EXP_CAP)),
      (lambda a, b, e: np.where(a < EXP_CAP, np.exp(np.minimum(a, EXP_CAP)), 0.0),),
      Text("exp({0})", "\\exp\\left({0}\\right)", "exp(({0}) > 80 ? 80 : ({0}))")),
@@ -169,7 +171,7 @@ _ROWS: tuple[tuple[str, int, Meaning, tuple[Meaning, ...], Text], ...] = (
      Text("abs({0})", "\\left|{0}\\right|", "fabs({0})")),
     ("pdiv", 2, lambda a, b, e: a / _or_one(b),
      (lambda a, b, e: 1 / _or_one(b), lambda a, b, e: np.where(np.asarray(b) == 0, 0.0, -a / _or_one(b) ** 2)),
-     Text("pdiv({0}, {1})", "\\frac{{{0}}}{{{1}}}", "(({1}) == 0 ? ({0}) : ({0}) / ({1}))")),
+     Text("pdiv({0}, {1})", "\\operatorname{{pdiv}}\\left({0}, {1}\\right)", "(({1}) == 0 ? ({0}) : ({0}) / ({1}))")),
 )
 # fmt: on
 
@@ -336,6 +338,11 @@ class PrimitiveSet:
         for code, row in self.by_code.items():
             arity[code] = row.arity
         return arity
+
+    def written_epsilon(self, name: str) -> float | None:
+        """Protection constant of `div` or `log` if it is too large to be left out of formulas."""
+        epsilon = self.epsilon.get(name, 0.0)
+        return epsilon if epsilon > SMALL_EPSILON else None
 
     def epsilon_of(self, name: str) -> float:
         """Protection constant of a primitive."""

@@ -1,14 +1,19 @@
 """Programs as text, and back, with an exact round trip.
 
-Infix where people expect it (``x0 * 2.5 + x1``), calls elsewhere (``sqrt(x0)``). `/` is the protected division, `sqrt`
-and `log` are the protected ones too. Every primitive may also be written as a call: ``add(x0, x1)``. Feature names that
-are not plain names are quoted with backticks, a backtick inside doubled. Constants are written so that they read back
-to the same bits. Parsing what was printed gives the same node; nothing is reordered or simplified.
+Infix where people expect it (``x0 * 2.5 + x1``), calls elsewhere (``sin(x0)``). Protected functions are written as
+what they compute: the primitive sqrt of x0 is ``sqrt(abs(x0))``, log is ``log(abs(x0))``. Left out are an epsilon of at
+most 1e-9, which matters only next to a division by zero or a logarithm of zero, and the cap of exp at e^80. With a
+larger epsilon, a division is a call, ``div(x0, x1)``, and log has it, ``log(abs(x0) + 0.01)``.
+
+Every primitive may also be written as a call: ``add(x0, x1)``. Feature names that are not plain names are quoted with
+backticks, a backtick inside doubled. Constants are written so that they read back to the same bits. Parsing what was
+printed gives the same node; nothing is reordered or simplified.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
@@ -18,6 +23,9 @@ from symgrove.forest.forest import Forest
 _INFIX = {"+": ("add", 1), "-": ("sub", 1), "*": ("mul", 2), "/": ("div", 2)}
 _PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}
 _ATOM = 4
+# Primitives of an absolute value. It is written, except around what is never negative.
+_OF_ABSOLUTE = ("sqrt", "log", "log1p")
+_NEVER_NEGATIVE = ("sqrt", "log1p", "exp", "square", "step")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[^\W\d]\w*)"
@@ -73,21 +81,53 @@ def _write(
         value = float(forest.columns.value[node])
         text = repr(value) if digits is None else f"{value:.{digits}g}"
         return text, _ATOM if text[0] != "-" else _PRECEDENCE["neg"]
-    row = forest.primitives[name]
-    # -2.5 is a constant, so neg of a constant is written as a call.
-    is_negated_constant = name == "neg" and forest.name(forest.children(node)[0]) == "constant"
-    if name not in _PRECEDENCE or is_negated_constant:
-        return f"{name}({', '.join(text for text, _ in operands)})", _ATOM
+    if name not in _PRECEDENCE or _is_call(forest, node, name):
+        return _call(forest, node, name, [text for text, _ in operands]), _ATOM
     level = _PRECEDENCE[name]
     # Left-associative: an equal level needs brackets on the right only.
     texts = [f"({t})" if p < level or (i == 1 and p == level) else t for i, (t, p) in enumerate(operands)]
-    return row.text.infix.format(*texts), level
+    return forest.primitives[name].text.infix.format(*texts), level
+
+
+def _is_call(forest: Forest, node: int, name: str) -> bool:
+    """Whether an operator cannot be written as one: -2.5 is a constant, and `/` has no large epsilon."""
+    if name == "neg":
+        return forest.name(forest.children(node)[0]) == "constant"
+    return name == "div" and forest.primitives.written_epsilon(name) is not None
+
+
+def _call(forest: Forest, node: int, name: str, operands: list[str]) -> str:
+    if name not in _OF_ABSOLUTE:
+        return f"{name}({', '.join(operands)})"
+    epsilon = forest.primitives.written_epsilon(name)
+    if epsilon is not None:
+        return f"{name}(abs({operands[0]}) + {epsilon!r})"
+    template = "{0}({1})" if _is_never_negative(forest, forest.children(node)[0]) else "{0}(abs({1}))"
+    return template.format(name, operands[0])
+
+
+def _is_never_negative(forest: Forest, node: int) -> bool:
+    value = float(forest.columns.value[node])
+    is_constant = forest.name(node) == "constant" and math.copysign(1.0, value) > 0
+    return is_constant or forest.name(node) in _NEVER_NEGATIVE
 
 
 def _quote(forest: Forest, label: str) -> str:
     if re.fullmatch(r"[^\W\d]\w*", label) and label not in forest.primitives:
         return label
     return "`" + label.replace("`", "``") + "`"
+
+
+def _closing_brackets(tokens: Sequence[_Token]) -> dict[int, int]:
+    """Position of the closing bracket of every opening one that has one."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for k, token in enumerate(tokens):
+        if token.kind == "symbol" and token.text == "(":
+            opened.append(k)
+        elif token.kind == "symbol" and token.text == ")" and opened:
+            found[opened.pop()] = k
+    return found
 
 
 class _Token(NamedTuple):
@@ -123,7 +163,7 @@ class _Parser:
         self.forest = forest
         self.text = text
         self.index_of = {label: i for i, label in enumerate(labels)}
-        self.tokens = self._tokenize()
+        self.tokens = self._without_absolutes(self._tokenize())
         self.nodes: list[int] = []
         self.pending: list[str] = []  # operators and open brackets
         self.counts: list[int] = []
@@ -145,6 +185,25 @@ class _Parser:
             tokens.append(_Token(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup)))
             position = match.end()
         return tokens
+
+    def _without_absolutes(self, tokens: list[_Token]) -> list[_Token]:
+        """Take out what `to_text` writes inside primitives of an absolute value: abs(...), and a large epsilon."""
+        closing = _closing_brackets(tokens)
+        dropped: set[int] = set()
+        for k in range(len(tokens) - 4):
+            name, *rest = (token.text for token in tokens[k : k + 4])
+            if name not in _OF_ABSOLUTE or rest != ["(", "abs", "("]:
+                continue
+            if any(token.kind == "quoted" for token in tokens[k : k + 3]):
+                continue
+            end = closing.get(k + 3, len(tokens))
+            after = [token.text for token in tokens[end + 1 : end + 4]]
+            epsilon = self.forest.primitives.written_epsilon(name)
+            if epsilon is None and after[:1] == [")"]:
+                dropped |= {k + 2, k + 3, end}
+            elif epsilon is not None and after == ["+", repr(epsilon), ")"]:
+                dropped |= {k + 2, k + 3, end, end + 1, end + 2}
+        return [token for k, token in enumerate(tokens) if k not in dropped]
 
     def parse(self) -> int:
         wants_operand = True
