@@ -120,3 +120,35 @@ def test_bad_targets():
         derivatives(model, X, target=1)
     with pytest.raises(ValueError, match="target must be one of"):
         derivatives(sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y > 10), X, target="no")
+
+
+@pytest.mark.parametrize("kind", [sg.GroveRegressor, sg.TwoSEGPRegressor])
+@pytest.mark.parametrize("levels", [(0.0, 1.0), (0.0, 1.0, 5.0)])
+def test_features_with_few_values_move_the_prediction(kind, levels):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), rng.choice(levels, 300)])
+    y = X[:, 0] + 10 * X[:, 1]
+    model = kind(random_state=0, generations=15).fit(X, y)
+    expected = [np.std(X[:, 0]), 10 * np.std(X[:, 1])]
+    assert sensitivity(model, X) == pytest.approx(expected, rel=0.15)
+    shown = sg.inspection.DerivativeDisplay.from_estimator(model, X)
+    assert shown.values[:, 1].mean() == pytest.approx(expected[1], rel=0.15)
+
+
+def test_steps_of_labels_move_the_probability():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.integers(0, 2, 200)])
+    model = sg.TwoSEGPClassifier(population_size=100, generations=10, random_state=0).fit(X, X[:, 1] > 0.5)
+    assert sensitivity(model, X) == pytest.approx([0, 0.5], abs=0.1)
+
+
+def test_derivatives_at_the_limits_of_training_are_those_to_the_inside():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 1))
+    y = 3 * X[:, 0] + rng.normal(size=200)  # beyond the predictions, which are kept within the target's limits
+    model = sg.GroveRegressor(
+        random_state=0, generations=1, n_estimators=10, functions="mul", max_terms=1, max_size=1, strength="fixed"
+    ).fit(X, y)
+    ends = np.array([[X.min()], [X.max()]])
+    assert derivatives(model, ends)[:, 0] == pytest.approx([3, 3], rel=0.15)
+    assert derivatives(model, np.array([[-0.1], [1.1]]))[:, 0] == pytest.approx([0, 0])

@@ -1,9 +1,12 @@
 """Exact derivatives of a model's prediction with respect to its features: formulas differentiate.
 
 The plan of the model (export/plan.py) is run forwards, then backwards (reverse mode): one pass gives the derivatives
-with respect to all features, clips and the way members are combined included. At kinks (of max, abs, clips) it is the
-derivative to one side, and where there is none (a root of zero) 0. Votes have no derivative; theirs is that of the mean
-of the members' scaled outputs.
+with respect to all features, clips and the way members are combined included. At kinks (of max, abs) it is the
+derivative to one side, at the limit of a clip to the inside, and where there is none (a root of zero) 0. Votes have no
+derivative; theirs is that of the mean of the members' scaled outputs.
+
+Features with few values, such as 0 and 1, do not move by a little: where moves are measured (`sensitivity`, the
+display), theirs are differences between neighbouring values.
 """
 
 from __future__ import annotations
@@ -17,16 +20,25 @@ from numpy.typing import NDArray
 from symgrove.blas import product
 from symgrove.export.plan import Block, Plan, Step, Target
 from symgrove.forest.primitives import BUILTIN
-from symgrove.inspection._input import checked, class_index
+from symgrove.inspection._input import checked, class_index, names_of, prediction
 from symgrove.inspection._style import Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 VALUES_AT_A_TIME = 1 << 24
+FEW_VALUES = 10  # of a feature
+ROUNDING = 1e-6  # of the width of a clip: a row at its limit may be computed to lie just outside
+
+
+def _is_inside(values: Matrix, low: float, high: float) -> NDArray[np.bool_]:
+    """Whether a clip lets values move, to one side at least."""
+    slack = ROUNDING * (high - low)
+    return (values >= low - slack) & (values <= high + slack) & (low < high)
+
 
 # Steps of plans that are no primitives: value and derivative, from the first operands and the numbers.
 _OWN: dict[str, tuple[Callable[..., Any], tuple[Callable[..., Any], ...]]] = {
     "quotient": (lambda a, b: a / b, (lambda a, b: 1 / b, lambda a, b: -a / b**2)),
-    "within": (np.clip, (lambda a, low, high: np.where((a > low) & (a < high), 1.0, 0.0),)),
+    "within": (np.clip, (lambda a, low, high: _is_inside(a, low, high).astype(float),)),
     "finite": (
         lambda a, other: np.where(np.isfinite(a), a, other),
         (lambda a, other: np.where(np.isfinite(a), 1.0, 0.0),),
@@ -66,11 +78,36 @@ def _derivatives(plan: Plan, X: Matrix, k: int) -> Matrix:
 def sensitivity(model: Any, X: Any, target: Any = None) -> Matrix:
     """Mean size of the derivatives times the standard deviations of the features, (n_features,).
 
-    How much the prediction moves, on average, with a small move of a feature, a standard deviation as the unit.
+    How much the prediction moves, on average, with a small move of a feature, a standard deviation as the unit. Of a
+    feature with few values (up to 10 in the rows given), with a move to a neighbouring value.
     """
     X = checked(model, X)
-    found: Matrix = np.abs(derivatives(model, X, target)).mean(axis=0) * np.asarray(X).std(axis=0)
+    found: Matrix = np.abs(_moves(model, X, class_index(model, target))).mean(axis=0)
     return found
+
+
+def _moves(model: Any, X: Matrix, target: int | None) -> Matrix:
+    """Moves of the prediction for a standard deviation of each feature, on each row, (n_rows, n_features)."""
+    found = _derivatives(model._plan(), X, target or 0)
+    for j in range(X.shape[1]):
+        values = np.unique(X[:, j])
+        if 1 < values.size <= min(FEW_VALUES, len(X) // 3):
+            found[:, j] = _differences(model, X, j, np.asarray(values), target)
+    return found * np.asarray(X).std(axis=0)
+
+
+def _differences(model: Any, X: Matrix, j: int, values: Matrix, target: int | None) -> Matrix:
+    """Mean slope from each row to the neighbouring values of a feature."""
+    at = []
+    for value in values:
+        changed = X.copy()
+        changed[:, j] = value
+        at.append(prediction(model, changed, target))
+    slopes = np.diff(np.stack(at), axis=0) / np.diff(values)[:, None]  # (n_values - 1, n_rows)
+    own = np.searchsorted(values, np.asarray(X[:, j]))
+    rows = np.arange(len(X))
+    below, above = slopes[np.maximum(own - 1, 0), rows], slopes[np.minimum(own, len(slopes) - 1), rows]
+    return np.asarray((below + above) / 2)
 
 
 def _of_rows(plan: Plan, X: Matrix, k: int) -> Matrix:
@@ -166,13 +203,13 @@ def _headed(block: Block, members: Matrix) -> tuple[Matrix, Matrix]:
     """Members after the head, and the head's derivative."""
     low, high = block.limits
     if block.head == "within":
-        return np.clip(members, low, high), np.where((members > low) & (members < high), 1.0, 0.0)
+        return np.clip(members, low, high), _is_inside(members, low, high).astype(float)
     if block.head == "share":
         shifted = members - (block.threshold - 0.5)
-        return np.clip(shifted, 0.0, 1.0), np.where((shifted > 0) & (shifted < 1), 1.0, 0.0)
+        return np.clip(shifted, 0.0, 1.0), _is_inside(shifted, 0.0, 1.0).astype(float)
     if block.head == "logistic":
         p = 1 / (1 + np.exp(-np.clip(members, low, high)))
-        return p, np.where((members > low) & (members < high), p * (1 - p), 0.0)
+        return p, np.where(_is_inside(members, low, high), p * (1 - p), 0.0)
     return members, np.ones(members.shape)
 
 
@@ -219,7 +256,7 @@ class DerivativeDisplay:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_features)
-        Derivatives times the standard deviation of each feature.
+        Derivatives times the standard deviation of each feature; of features with few values, differences instead.
     features : list of str
     """
 
@@ -231,9 +268,7 @@ class DerivativeDisplay:
     def from_estimator(cls, model: Any, X: Any, *, target: Any = None, ax: Axes | None = None) -> DerivativeDisplay:
         """Compute and plot."""
         X = checked(model, X)
-        plan = model._plan()
-        found = _derivatives(plan, X, class_index(model, target) or 0)
-        return cls(found * np.asarray(X).std(axis=0), plan.features).plot(ax=ax)
+        return cls(_moves(model, X, class_index(model, target)), names_of(model)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None, n_most: int = 15) -> DerivativeDisplay:
         """Draw a box for each of the features with the largest derivatives: half of the rows, and nine tenths."""
