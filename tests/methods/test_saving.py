@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import tracemalloc
 import warnings
 
 import joblib
@@ -315,6 +316,35 @@ def test_hostile_files_are_refused_at_once(document, fitted, tmp_path):
         "coefficients": [[] for _ in stack["levels"][0]["terms"]],
     }
     refused({**teams, "ensembles": [{**stack, "levels": [{**stack["levels"][0], **empty}]}]}, "most of them in no team")
+
+
+def test_small_files_do_not_take_gigabytes(document, fitted, tmp_path, monkeypatch):
+    def refused(text, match):
+        (tmp_path / "model.json").write_text(text)
+        tracemalloc.start()
+        with pytest.raises(ValueError, match=match):
+            sg.load(tmp_path / "model.json")
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text) + 1e7
+        tracemalloc.stop()
+
+    refused("[" + "[]," * 10**6 + "[]]", "lists and entries")
+    refused("{" + ",".join(f'"{i}":0' for i in range(300_000)) + "}", "lists and entries")
+    teams = to_document(fitted(sg.GroveRegressor))
+    stack = teams["ensembles"][0]
+    level = stack["levels"][0]
+    n_places = len(level["terms"]) * len(level["programs"])
+    monkeypatch.setattr("symgrove.methods.saving.MOST_PLACES", 2 * n_places)
+    from_document({**teams, "smaller": []})
+    with pytest.raises(ValueError, match="more places in tables of teams"):
+        from_document({**teams, "ensembles": [{**stack, "levels": [level] * 3, "weights": [0.1] * 3}]})
+    monkeypatch.setattr("symgrove.methods.saving.MOST_NODES", 10)
+    with pytest.raises(ValueError, match="more nodes"):
+        from_document(teams)
+    monkeypatch.setattr("symgrove.methods.saving.MOST_PLACES", 10)
+    with pytest.raises(ValueError, match="could not be read again"):
+        fitted(sg.GroveRegressor).save(tmp_path / "other.json")
+    assert pickle.loads(pickle.dumps(fitted(sg.GroveRegressor))).ensemble_
+    assert not (tmp_path / "other.json").exists()
 
 
 def test_classes_that_no_file_holds(tmp_path):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
@@ -43,7 +44,7 @@ def feature_labels(n_features: int, names: Sequence[str] | None = None) -> list[
     if len(names) != n_features:
         raise ValueError(f"{len(names)} feature names for {n_features} features.")
     labels = [str(name) for name in names]
-    repeated = sorted({label for label in labels if labels.count(label) > 1})
+    repeated = sorted(label for label, n in Counter(labels).items() if n > 1)
     if repeated:
         raise ValueError(f"feature names must differ; repeated: {', '.join(map(repr, repeated))}.")
     return labels

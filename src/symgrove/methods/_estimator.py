@@ -262,7 +262,8 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         def make_observer(setting: Setting, stack: ExitStack) -> Observer:
             def fitted_attributes(state: States) -> dict[str, Any]:
                 # Nothing of an earlier fit: its intervals and probabilities are not those of this state.
-                return {"_ensembles": self._found(setting, state, job.training).ensembles, **_NOT_KNOWN_YET}
+                found = self._found(setting, state, job.training).ensembles
+                return {"_ensembles": found, "_fitted_with": self.get_params(deep=False), **_NOT_KNOWN_YET}
 
             return stack.enter_context(tell_callbacks(self, *given, fitted_attributes))
 
@@ -277,6 +278,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
     # The model
 
     def _finish(self, job: Job, outcome: Outcome, n_given: int) -> None:
+        self._fitted_with = self.get_params(deep=False)  # files and formulas follow these, whatever is set later
         self.stop_reason_ = outcome.reason
         self.n_generations_ = outcome.n_generations
         self.history_ = outcome.history

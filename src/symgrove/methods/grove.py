@@ -301,7 +301,8 @@ class _GroveParameters(EvolvedEnsemble):
 
     def _one_sum(self) -> tuple[Forest, int] | None:
         """With `aggregation="mean"` or one team. Clips are not part of it; a classifier's is of log odds."""
-        return stack_as_sum(self._ensembles[0], self.n_features_in_, self._ground().primitives)
+        primitives = PrimitiveSet(self._fitted_with["functions"], self._fitted_with["epsilon"])
+        return stack_as_sum(self._ensembles[0], self.n_features_in_, primitives)
 
 
 # Populations, teams and candidates of evolutions that are made only to be judged; windows up to so many are kept.

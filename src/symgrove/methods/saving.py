@@ -18,7 +18,9 @@ from symgrove import methods
 from symgrove._files import written_whole
 from symgrove.forest.primitives import Primitive, PrimitiveSet
 from symgrove.methods._estimator import EvolvedEnsemble
+from symgrove.methods.saved_parameters import from_plain, to_plain
 from symgrove.models.document import (
+    Allowance,
     Document,
     Entries,
     ensemble_from_document,
@@ -32,11 +34,16 @@ from symgrove.models.seen_rows import from_text as marks_from_text
 from symgrove.models.seen_rows import to_text as marks_to_text
 from symgrove.models.team_members import list_teams, size_point
 from symgrove.models.teams import Stack
+from symgrove.selection.named import MissingSelection
 
 FORMAT = "symgrove model"
 VERSION = 1
-LARGEST_FILE = 2**28  # bytes
-DEEPEST = 10  # lists in a parameter
+# Limits of a file: its bytes; lists, objects and named entries, which take far more memory than their text; nodes;
+# places in the tables of teams and terms, 8 bytes each.
+LARGEST_FILE = 2**26
+MOST_PARTS = 2**18
+MOST_NODES = 2**20
+MOST_PLACES = 2**26
 DIGITS = 6  # of the history, which is for plots
 # Parameters that are no part of a model, or that no file can hold.
 _NOT_SAVED = ("callbacks", "checkpoint", "warm_start")
@@ -47,7 +54,15 @@ _FITTED_NUMBERS = ("oob_score_", "found_", "validation_score_")
 
 def save(estimator: EvolvedEnsemble, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator."""
-    text = json.dumps(to_document(estimator), separators=(",", ":"), allow_nan=False)
+    document = to_document(estimator)
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    try:
+        _check_size(text.encode("utf-8"))
+        _check_tables(document)
+    except ValueError as error:
+        raise ValueError(
+            f"this model could not be read again: {error}. Make it smaller (symgrove.simplify_ensemble), or use pickle."
+        ) from None
     with written_whole(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -76,8 +91,9 @@ def load_document(path: str | os.PathLike[str]) -> Document:
     try:
         if file.stat().st_size > LARGEST_FILE:
             raise ValueError(f"it has more than {LARGEST_FILE} bytes")
-        text = file.read_bytes().decode("utf-8")
-        document = json.loads(text, parse_constant=_refuse_constant)
+        content = file.read_bytes()
+        _check_size(content)
+        document = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError:
         raise
     except (ValueError, RecursionError, OSError) as error:
@@ -93,6 +109,30 @@ def load_document(path: str | os.PathLike[str]) -> Document:
     if version != VERSION:
         raise ValueError(f"{str(file)!r} has an unknown version of the format: {version!r:.20}.")
     return document
+
+
+def _check_size(content: bytes) -> None:
+    """Refuse a file that would take gigabytes, before it does."""
+    n_parts = max(content.count(b"[") + content.count(b"{"), content.count(b":"))
+    if len(content) > LARGEST_FILE or n_parts > MOST_PARTS:
+        raise ValueError(
+            f"it has {len(content)} bytes and {n_parts} lists and entries; a model file has at most {LARGEST_FILE} and "
+            f"{MOST_PARTS}"
+        )
+
+
+def _check_tables(document: Document) -> None:
+    """Refuse to write what could not be read again."""
+    stacks = [e for e in (*document["ensembles"], *document["smaller"]) if e["kind"] == "teams"]
+    levels = [level for stack in stacks for level in stack["levels"]]
+    n_places = sum(len(level["terms"]) * len(level["programs"]) for level in levels)
+    forests = [e["forest"] for e in (*document["ensembles"], *levels) if "forest" in e]
+    n_nodes = sum(len(forest["code"]) for forest in forests)
+    if n_places > MOST_PLACES or n_nodes > MOST_NODES:
+        raise ValueError(
+            f"it has {n_nodes} nodes and {n_places} places in tables of teams and terms; a model file has at most "
+            f"{MOST_NODES} and {MOST_PLACES}"
+        )
 
 
 def _refuse_constant(name: str) -> float:
@@ -113,9 +153,11 @@ def state_of(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
 def restore(estimator: Any, text: str) -> None:
     """Undo `state_of`."""
     document = json.loads(text)
-    given = estimator.functions if isinstance(estimator.functions, (list, tuple)) else [estimator.functions]
+    estimator.__dict__.setdefault("_fitted_with", estimator.get_params(deep=False))  # pickles of older versions
+    given = estimator._fitted_with["functions"]
+    given = given if isinstance(given, (list, tuple)) else [given]
     own = {f.name: f for f in given if isinstance(f, Primitive)}
-    set_ensembles(estimator, Entries(document), _primitives(Entries(document), own))
+    set_ensembles(estimator, Entries(document), _primitives(Entries(document), own), Allowance.unlimited())
 
 
 # To a document
@@ -126,9 +168,10 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
     estimator._check_fitted()
     names = getattr(estimator, "feature_names_in_", None)
     classes = getattr(estimator, "classes_", None)
-    parameters = {name: _plain_parameter(value) for name, value in estimator.get_params(deep=False).items()}
     known = {field.name for field in fields(getattr(methods, _class_of(estimator)))} - set(_NOT_SAVED)
-    kept = {name: value[0] for name, value in parameters.items() if value is not None and name in known}
+    given = {name: value for name, value in estimator._fitted_with.items() if name in known}
+    if not isinstance(given["random_state"], (int, np.integer)):
+        given["random_state"] = None  # a generator has moved on
     stacks = isinstance(estimator._ensembles[0], Stack)
     fitted: Document = {
         "n_generations_": int(estimator.n_generations_),
@@ -144,7 +187,7 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
         "version": VERSION,
         "symgrove": version("symgrove"),
         "estimator": _class_of(estimator),
-        "parameters": kept,
+        "parameters": {name: to_plain(name, value) for name, value in given.items()},
         "n_features": int(estimator.n_features_in_),
         "features": None if names is None else [str(name) for name in names],
         "classes": None if classes is None else _plain_classes(classes),
@@ -182,7 +225,7 @@ def _primitives_of(estimator: EvolvedEnsemble) -> PrimitiveSet:
         return primitives
     if first.levels:
         return first.levels[0].forest.primitives
-    return PrimitiveSet(estimator.functions, estimator.epsilon)
+    return PrimitiveSet(estimator._fitted_with["functions"], estimator._fitted_with["epsilon"])
 
 
 def _class_of(estimator: EvolvedEnsemble) -> str:
@@ -191,27 +234,6 @@ def _class_of(estimator: EvolvedEnsemble) -> str:
     if name is None:
         raise ValueError(f"{type(estimator).__name__} is no estimator of symgrove; only those can be saved.")
     return name
-
-
-def _plain_parameter(value: Any) -> tuple[Any] | None:
-    """A parameter as plain values, in a tuple; None if it has no such form."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return (value,) if math.isfinite(value) else None
-    if isinstance(value, (str, int, bool, type(None))):
-        return (value,)
-    if isinstance(value, Primitive):
-        return (value.name if value.function is None else {"own": value.name},)
-    if isinstance(value, (list, tuple)):
-        items = [_plain_parameter(item) for item in value]
-        return None if any(item is None for item in items) else ([item[0] for item in items if item is not None],)
-    if isinstance(value, dict):
-        pairs = {name: _plain_parameter(item) for name, item in value.items()}
-        return (
-            None if any(p is None for p in pairs.values()) else ({n: p[0] for n, p in pairs.items() if p is not None},)
-        )
-    return None
 
 
 def _plain_classes(classes: Any) -> Document:
@@ -278,13 +300,13 @@ def from_document(document: Document, functions: Sequence[Primitive] = ()) -> An
     if classes is not None:
         estimator.classes_ = classes
     estimator.__dict__.update(_fitted(entries.entries("fitted"), n_features))
-    set_ensembles(estimator, entries, primitives)
+    set_ensembles(estimator, entries, primitives, Allowance(MOST_NODES, MOST_PLACES))
     if entries.document.get("table") is not None:
         estimator.table_ = entries.entries("table").document
     return estimator
 
 
-def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet) -> None:
+def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet, allowance: Allowance) -> None:
     """Give an estimator, otherwise as it was when fitted, what `ensembles_to_document` took from it."""
     classes = getattr(estimator, "classes_", None)
     n_targets = len(classes) if classes is not None and len(classes) > 2 else 1
@@ -294,11 +316,12 @@ def set_ensembles(estimator: Any, entries: Entries, primitives: PrimitiveSet) ->
     if len(own) != (1 if is_stack else n_targets):
         raise ValueError(f"the file has {len(own)} ensembles, which does not go with its estimator and classes.")
     if is_stack:
-        stack = stack_from_document(own[0], n_features, n_targets, primitives)
-        smaller = [stack_from_document(e, n_features, n_targets, primitives) for e in entries.each("smaller")]
+        common = n_features, n_targets, primitives, allowance
+        stack = stack_from_document(own[0], *common)
+        smaller = [stack_from_document(e, *common) for e in entries.each("smaller")]
         estimator.__dict__.update(_of_stack(estimator, stack, smaller, classes if n_targets > 1 else None))
     else:
-        ensembles = [ensemble_from_document(e, n_features, primitives) for e in own]
+        ensembles = [ensemble_from_document(e, n_features, primitives, allowance) for e in own]
         estimator.ensemble_ = _members(entries, estimator, ensembles)
         estimator._ensembles = ensembles
     seen = entries.entries("seen") if "seen" in entries else Entries({})
@@ -326,23 +349,22 @@ def _unfitted(entries: Entries, functions: Sequence[Primitive]) -> Any:
     unknown = sorted(set(given) - known)
     if unknown:
         raise ValueError(f"the file has parameters that {name} does not know: {', '.join(unknown)}.")
-    parameters = {key: _parameter(value) for key, value in given.items() if key not in _NOT_SAVED}
+    parameters = {key: from_plain(value) for key, value in given.items() if key not in _NOT_SAVED}
     own = {primitive.name: primitive for primitive in functions}
     if "functions" in parameters:
         parameters["functions"] = _functions(parameters["functions"], own)
+    selection = parameters.get("selection")
+    missing = {}
+    if isinstance(selection, dict) and isinstance(selection.get("own"), str):
+        missing = {"selection": MissingSelection(parameters.pop("selection")["own"])}
     estimator = cls(**parameters)
     try:
         estimator._check_parameters()
     except TypeError as error:
         raise ValueError(str(error)) from error
+    estimator.set_params(**missing)
+    estimator._fitted_with = estimator.get_params(deep=False)
     return estimator
-
-
-def _parameter(value: Any, depth: int = 0) -> Any:
-    """Lists were tuples, as defaults are."""
-    if depth > DEEPEST:
-        raise ValueError(f"a parameter of the file is nested more than {DEEPEST} deep.")
-    return tuple(_parameter(item, depth + 1) for item in value) if isinstance(value, list) else value
 
 
 def _functions(given: Any, own: Mapping[str, Primitive]) -> Any:
@@ -435,9 +457,9 @@ def _members(entries: Entries, estimator: Any, ensembles: list[Any]) -> list[Any
     if len(own) != len(ensembles):
         raise ValueError("'members' of the file does not go with its ensembles.")
     names = getattr(estimator, "feature_names_in_", None)
-    prune = bool(getattr(estimator, "prune", True)) and estimator._aggregation() == "mean"
     members: list[Any] = []
     for k, (ensemble, errors) in enumerate(zip(ensembles, own, strict=True)):
+        prune = bool(estimator._fitted_with.get("prune", True)) and ensemble.aggregation == "mean"
         inside, outside = (errors.numbers(n, ensemble.n_samples, is_optional=True) for n in ("in_bag", "out_of_bag"))
         target = estimator.classes_[k] if len(ensembles) > 1 else None
         members += list_members(ensemble, inside, outside, names, target, prune=prune)

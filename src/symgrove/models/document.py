@@ -1,7 +1,7 @@
 """Models as plain documents of text, numbers and lists, and back.
 
 Reading trusts nothing: every entry is checked for its kind, its length and its range, and memory is taken only for what
-is really there. `Entries` is the checked view of a document.
+is really there, within an `Allowance`. `Entries` is the checked view of a document.
 """
 
 from __future__ import annotations
@@ -21,9 +21,36 @@ from symgrove.models.teams import Range, Stack, Teams
 
 Document = dict[str, Any]
 LARGEST_WHOLE = 2**31 - 1
-LARGEST_TABLE = 1 << 28  # teams times terms
 MOST_LEVELS = 20
 LARGEST_PROGRAM = 100_000  # nodes
+
+
+class Allowance:
+    """What the models of one document may still ask for: nodes, and places in tables of teams and terms.
+
+    A table may be far larger than the file that describes it, and a node takes a hundred bytes.
+    """
+
+    def __init__(self, n_nodes: int, n_places: int) -> None:
+        self.left = {"nodes": n_nodes, "places in tables of teams and terms": n_places}
+
+    @classmethod
+    def unlimited(cls) -> Allowance:
+        """For documents that this program has just made."""
+        return cls(LARGEST_WHOLE, 1 << 62)
+
+    def take_nodes(self, n: int) -> None:
+        """Nodes of a forest."""
+        self._take("nodes", n)
+
+    def take_places(self, n: int) -> None:
+        """A table."""
+        self._take("places in tables of teams and terms", n)
+
+    def _take(self, name: str, n: int) -> None:
+        if n > self.left[name]:
+            raise ValueError(f"the file asks for more {name} than a model file may: {n}, {self.left[name]} are left.")
+        self.left[name] -= n
 
 
 class Entries:
@@ -152,8 +179,9 @@ def forest_to_document(forest: Forest) -> Document:
     return {"functions": names, "code": code, "left": left, "right": right, "constants": constants}
 
 
-def forest_from_document(entries: Entries, n_features: int, primitives: PrimitiveSet) -> Forest:
+def forest_from_document(entries: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance) -> Forest:
     """The forest, its nodes checked one by one as they are made."""
+    allowance.take_nodes(len(entries.items("code")))
     names = entries.items("functions")
     if not all(isinstance(name, str) for name in names):
         raise ValueError(f"'functions' of {entries.where} must be names.")
@@ -197,9 +225,11 @@ def ensemble_to_document(ensemble: Ensemble) -> Document:
     }
 
 
-def ensemble_from_document(entries: Entries, n_features: int, primitives: PrimitiveSet) -> Ensemble:
+def ensemble_from_document(
+    entries: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance
+) -> Ensemble:
     """The ensemble of a document."""
-    forest = forest_from_document(entries.entries("forest"), n_features, primitives)
+    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
     programs = _programs(entries, forest)
     program_of = entries.wholes("program_of", 0, programs.size - 1)
     if np.unique(program_of).size != programs.size or program_of.size == 0:
@@ -272,17 +302,22 @@ def _range_to_document(found: Range | None) -> Document | None:
     return {"low": np.atleast_1d(found.low).tolist(), "high": np.atleast_1d(found.high).tolist()}
 
 
-def stack_from_document(entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet) -> Stack:
+def stack_from_document(
+    entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet, allowance: Allowance
+) -> Stack:
     """The stack of a document."""
     if len(entries.items("levels")) > MOST_LEVELS:
         raise ValueError(f"{entries.where} has more than {MOST_LEVELS} levels.")
-    levels = tuple(_teams_from_document(e, n_features, n_targets, primitives) for e in entries.each("levels"))
+    own = n_features, n_targets, primitives, allowance
+    levels = tuple(_teams_from_document(e, *own) for e in entries.each("levels"))
     weights = entries.numbers("weights", len(levels))
     return Stack(levels, weights, entries.numbers("base", n_targets))
 
 
-def _teams_from_document(entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet) -> Teams:
-    forest = forest_from_document(entries.entries("forest"), n_features, primitives)
+def _teams_from_document(
+    entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet, allowance: Allowance
+) -> Teams:
+    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
     programs = _programs(entries, forest)
     n_terms = programs.size
     intercept = entries.numbers("intercept")
@@ -298,7 +333,7 @@ def _teams_from_document(entries: Entries, n_features: int, n_targets: int, prim
         programs=programs,
         centre=entries.numbers("centre", n_terms),
         spread=scale,
-        coefficients=_coefficients(entries, n_teams, n_terms),
+        coefficients=_coefficients(entries, n_teams, n_terms, allowance),
         intercept=intercept,
         target_of=target_of,
         standardization=_standardization(entries, n_features),
@@ -311,13 +346,12 @@ def _teams_from_document(entries: Entries, n_features: int, n_targets: int, prim
     )
 
 
-def _coefficients(entries: Entries, n_teams: int, n_terms: int) -> NDArray[np.float64]:
+def _coefficients(entries: Entries, n_teams: int, n_terms: int, allowance: Allowance) -> NDArray[np.float64]:
     terms, values = entries.items("terms"), entries.items("coefficients")
     if not len(terms) == len(values) == n_teams:
         raise ValueError(f"'terms' and 'coefficients' of {entries.where} must have a list for each of {n_teams} teams.")
-    # The table may be far larger than the file. A term whose coefficient is still zero is in no list of the teams.
-    if n_teams * n_terms > LARGEST_TABLE:
-        raise ValueError(f"{entries.where} has {n_terms} terms and {n_teams} teams: more than memory is given to.")
+    allowance.take_places(n_teams * n_terms)
+    # A term whose coefficient is still zero is in no list of the teams.
     if n_terms > n_teams + sum(len(t) for t in terms if isinstance(t, list)):
         raise ValueError(f"{entries.where} has {n_terms} terms for {n_teams} teams, most of them in no team.")
     found = np.zeros((n_teams, n_terms))

@@ -87,7 +87,8 @@ def list_members(
     """Members in order of weight; with `prune`, samples that chose the same program are one member."""
     samples = np.arange(ensemble.n_samples)
     if prune:
-        groups = [samples[ensemble.program_of == k] for k in range(ensemble.programs.size)]
+        order = np.argsort(ensemble.program_of, kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(ensemble.program_of, minlength=ensemble.programs.size))[:-1])
     else:
         groups = [samples[j : j + 1] for j in samples]
     groups.sort(key=lambda group: (-group.size, int(group[0])))

@@ -118,6 +118,25 @@ class PartitionLexicase:
         return partitioned_lexicase(errors, cases, n_selected, rng)
 
 
+@dataclass(frozen=True)
+class MissingSelection:
+    """Stands for a function of the user's in a model that was read from a file, which holds no code."""
+
+    name: str
+
+    def __call__(self, errors: Matrix, n_selected: int, rng: np.random.Generator) -> Indices:
+        """It cannot select."""
+        raise ValueError(self.explanation)
+
+    @property
+    def explanation(self) -> str:
+        """What to do about it."""
+        return (
+            f"the selection of this model was a function of yours, {self.name!r}, which its file does not hold. To fit "
+            "it again, give it: set_params(selection=...)."
+        )
+
+
 NAMES: dict[str, Selection] = {
     "partition": Partition(),
     "truncation-best": Truncation("best"),
@@ -134,6 +153,8 @@ NAMES: dict[str, Selection] = {
 
 def check_selection(selection: Any) -> None:
     """A known name or a callable, or a clear error."""
+    if isinstance(selection, MissingSelection):
+        raise ValueError(selection.explanation)
     if not (callable(selection) or (isinstance(selection, str) and selection in NAMES)):
         raise ValueError(
             f"selection must be one of {', '.join(map(repr, NAMES))}, a selection of symgrove.selection, or a function "
