@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -16,17 +19,14 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary file in the same folder, which takes the place of `path` at the end, or is removed after an error.
 
     Links are followed, and the permissions of a file that is replaced are kept. A pipe or a device cannot be replaced:
-    what was written is copied into it.
+    what was written is copied into it. Temporary files of processes that were killed go with the next write.
     """
     target = Path(os.path.realpath(path))
     is_special = target.exists() and not target.is_file()
-    folder = None if is_special else target.parent
     try:
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix=target.name + ".", suffix=".part")
+        temporary = temporary_file(target, None if is_special else target.parent)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, str(path)) from None
-    os.close(descriptor)
-    temporary = Path(name)
     try:
         yield temporary
         if is_special:
@@ -41,6 +41,43 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def temporary_file(target: Path, folder: Path | None) -> Path:
+    """A new file beside `target`, or in the folder for such files; its name says which process made it."""
+    if folder is not None:
+        _remove_leftovers(target)
+    prefix = f"{target.name}.{_machine()}-{os.getpid()}-"
+    descriptor, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=".part")
+    os.close(descriptor)
+    return Path(name)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of `target` whose processes, on this machine, are gone."""
+    pattern = re.compile(re.escape(f"{target.name}.{_machine()}-") + r"(\d+)-\w+\.part")
+    with suppress(OSError):  # a folder that cannot be listed
+        for entry in os.scandir(target.parent):
+            found = pattern.fullmatch(entry.name)
+            if found is not None and not _is_running(int(found[1])):
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    """A short mark of this machine: on a shared disk, numbers of processes mean nothing elsewhere."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # elsewhere there is no harmless way to ask
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _mode(target: Path) -> int:

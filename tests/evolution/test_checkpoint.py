@@ -1,5 +1,11 @@
 """Checkpoints: whole or not at all, and never a crash for what is not one."""
 
+import io
+import os
+import subprocess
+import sys
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -58,3 +64,67 @@ def test_fingerprints_differ_by_what_matters_only():
     assert base != checkpoint.fingerprint({"X": np.zeros(3)}, {"n": 5, "f": g})
     assert base != checkpoint.fingerprint({"X": np.ones(3)}, {"n": 5, "f": f})
     assert base != checkpoint.fingerprint({"X": np.zeros((3, 1))}, {"n": 5, "f": f})
+
+
+def test_every_flipped_bit_is_an_error_or_harmless(file):
+    """Also in the header of an array, which says how many values to read."""
+    whole = file.read_bytes()
+    expected, _ = checkpoint.load(file, "f")
+    messages = []
+    for position in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << position % 8
+        file.write_bytes(damaged)
+        try:
+            arrays, _ = checkpoint.load(file, "f")
+        except ValueError as error:
+            messages.append(str(error))
+        else:
+            assert {n: a.tobytes() for n, a in arrays.items()} == {n: a.tobytes() for n, a in expected.items()}
+    assert len(messages) > 0.8 * len(whole)
+    assert all(message.startswith(f"checkpoint {str(file)!r}") for message in messages)
+
+
+@pytest.mark.parametrize("shape", [(60,), (10**15,), (-5,)])
+def test_shapes_that_the_values_do_not_have_are_refused(file, shape):
+    values = np.arange(50.0)
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("c.npy", stream.getvalue() + values.tobytes())
+    with pytest.raises(ValueError, match="cannot be read"):
+        checkpoint.load(file, "f")
+
+
+def test_archives_that_unpack_to_more_are_refused(file):
+    with zipfile.ZipFile(file, "a", compression=zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("c.npy", bytes(10**6))
+    with pytest.raises(ValueError, match="not one that was saved"):
+        checkpoint.load(file, "f")
+
+
+LEFT_BEHIND = """
+import os, signal, sys
+from symgrove._files import written_whole
+with written_whole(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_next_write_removes_what_kills_have_left(file):
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", LEFT_BEHIND, str(file)], check=False)
+    (left,) = file.parent.glob("*.part")
+    mine = file.with_name(left.name.replace(left.name.split("-")[1], str(os.getpid())))
+    mine.touch()
+    other = file.with_name("run.npz.note.part")
+    other.touch()
+    checkpoint.save(file, {"a": np.zeros(2)}, {"fingerprint": "f"})
+    assert sorted(f.name for f in file.parent.iterdir()) == sorted([file.name, mine.name, other.name])
+
+
+def test_a_write_that_fails_is_a_warning_that_names_the_file(file, monkeypatch):
+    monkeypatch.setattr(checkpoint, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.warns(UserWarning, match=r"run.npz.*No space left.*goes on"):
+        assert not checkpoint.save_or_warn(file, {}, {})

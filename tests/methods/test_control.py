@@ -16,7 +16,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from symgrove import TwoSEGPClassifier, TwoSEGPRegressor, primitive, truncation
+from symgrove import GroveRegressor, TwoSEGPClassifier, TwoSEGPRegressor, primitive, truncation
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.methods import _held_out as held_out_rows
 from symgrove.methods import two_segp
@@ -191,6 +191,34 @@ def test_ctrl_c_while_the_initial_population_is_scored_leaves_a_fitted_model(dat
     model = TwoSEGPRegressor(**SMALL).fit(*data)
     assert (model.stop_reason_, model.n_generations_) == ("interrupted", 0)
     assert np.isfinite(model.predict(data[0])).all()
+
+
+@pytest.mark.parametrize("kind", [TwoSEGPRegressor, GroveRegressor])
+def test_ctrl_c_after_the_last_generation_lets_the_model_be_finished(data, monkeypatch, kind):
+    finish = kind._set_model
+    monkeypatch.setattr(
+        kind, "_set_model", lambda self, *rest: os.kill(os.getpid(), signal.SIGINT) or finish(self, *rest)
+    )
+    model = kind(**{**SMALL, "generations": 2}).fit(*data)
+    assert model.n_generations_ == 2
+    assert np.isfinite(model.predict(data[0])).all()
+
+
+@pytest.mark.parametrize("kind", [TwoSEGPRegressor, GroveRegressor])
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_fit(tmp_path, data, monkeypatch, kind):
+    X, y = data
+    file = tmp_path / "run.npz"
+    settings = {**SMALL, "generations": 4}
+    kind(**{**settings, "generations": 2}, checkpoint=file).fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr("symgrove.methods._run.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.warns(UserWarning, match=r"run.npz.*No space left on device"):
+            model = kind(**settings, checkpoint=file).fit(X, y)
+    whole = kind(**settings).fit(X, y)
+    again = kind(**settings, checkpoint=file).fit(X, y)  # from the file as it was
+    for other in (model, again):
+        np.testing.assert_array_equal(other.predict(X), whole.predict(X))
 
 
 def test_a_second_ctrl_c_gives_up(data):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 
-from symgrove import IndependentGPClassifier, IndependentGPRegressor
+from symgrove import IndependentGPClassifier, IndependentGPRegressor, TwoSEGPRegressor
+from symgrove.evolution import checkpoint as checkpoints
 from symgrove.methods._run import Job
 from symgrove.methods.independent_gp import matched_budget
 
@@ -226,7 +227,8 @@ def test_scikit_learns_callbacks_are_told_of_the_fit(data):
 
 
 @pytest.mark.parametrize(("n_jobs", "share"), [(1, 0.25), (2, 0.5), (3, 0.5), (4, 1.0), (8, 1.0)])
-def test_time_is_shared_by_how_many_run_one_after_another(n_jobs, share):
+def test_time_is_shared_by_how_many_run_one_after_another(n_jobs, share, monkeypatch):
+    monkeypatch.setattr("symgrove.methods._run.cpu_count", lambda: 16)
     job = Job(None, None, None, 0, "", None, None, 10, 8.0, 100, 0)
     model = IndependentGPRegressor(n_estimators=4, n_jobs=n_jobs)
     assert [own.max_time for own in model._share(job)] == [8.0 * share] * 4
@@ -247,3 +249,38 @@ def test_values_that_only_some_members_have_leave_gaps(data):
     model = IndependentGPRegressor(**{**SMALL, "generations": 0}, callbacks=sometimes).fit(*data)
     assert model.history_["v"].shape == (1, 4)
     assert np.isnan(model.history_["v"]).sum() == 2
+
+
+@pytest.mark.parametrize(("n_jobs", "n_cores", "expected"), [(30, 8, 2), (1000, 1, 1), (-1, 2, 2), (None, 4, 1)])
+def test_no_more_processes_than_members_and_cores(n_jobs, n_cores, expected, monkeypatch):
+    monkeypatch.setattr("symgrove.methods._run.cpu_count", lambda: n_cores)
+    model = IndependentGPRegressor(n_estimators=2, n_jobs=n_jobs)
+    assert model._n_at_once() == expected
+    assert TwoSEGPRegressor(n_jobs=n_jobs)._n_threads() <= n_cores
+
+
+def test_a_checkpoint_that_cannot_be_written_costs_nothing(tmp_path, data, monkeypatch):
+    X, y = data
+    file = tmp_path / "run.npz"
+    settings = {**SMALL, "generations": 6}
+    IndependentGPRegressor(**{**settings, "generations": 3}, checkpoint=file).fit(X, y)
+    before = file.read_bytes()
+    save = checkpoints.save
+    with monkeypatch.context() as patch:
+        full = OSError(28, "No space left on device")
+
+        def fail(path, *rest):
+            if str(path) == str(file):
+                raise full
+            save(path, *rest)
+
+        patch.setattr(checkpoints, "save", fail)
+        with pytest.warns(UserWarning, match="No space left on device"):
+            model = IndependentGPRegressor(**settings, checkpoint=file).fit(X, y)
+    assert file.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1 + settings["n_estimators"]
+    again = IndependentGPRegressor(**settings, checkpoint=file).fit(X, y)
+    whole = IndependentGPRegressor(**settings).fit(X, y)
+    for other in (model, again):
+        np.testing.assert_array_equal(other.predict(X), whole.predict(X))
+    assert list(tmp_path.iterdir()) == [file]

@@ -7,11 +7,12 @@ parameters, and whatever the caller adds. Everything else is plain arrays.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import os
-import tempfile
+import warnings
 import zipfile
-import zlib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -21,22 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._files import written_whole
+from symgrove._files import temporary_file, written_whole
 
 VERSION = 1
-# What reading a damaged archive can raise.
-UNREADABLE = (
-    OSError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def fingerprint(arrays: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
@@ -95,9 +83,7 @@ def check_path(path: Any) -> None:
     if target.is_dir():
         raise ValueError(f"checkpoint {str(target)!r} is a folder; name a file.")
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".", suffix=".part")
-        os.close(descriptor)
-        os.unlink(temporary)
+        temporary_file(target, target.parent).unlink()
     except OSError as error:
         raise ValueError(
             f"checkpoint {str(target)!r} cannot be written: {error.strerror}. Name another place."
@@ -111,6 +97,20 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta:
     with written_whole(target) as temporary, open(temporary, "wb") as stream:
         entries: dict[str, Any] = {**arrays, "meta": np.array(text)}
         np.savez(stream, **entries)
+
+
+def save_or_warn(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> bool:
+    """Write a checkpoint; whether it worked. A run is worth more than its checkpoint, so it goes on without."""
+    try:
+        save(path, arrays, meta)
+    except OSError as error:
+        warnings.warn(
+            f"checkpoint {str(path)!r} could not be written ({error.strerror or error}); the fit goes on. What the "
+            "file held before is still there.",
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def damaged(path: Any, error: BaseException) -> ValueError:
@@ -131,11 +131,10 @@ def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray
     if not target.exists():
         return None
     try:
-        with target.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = _read_arrays(target)
         meta = json.loads(str(arrays.pop("meta")))
         version, found = int(meta["version"]), str(meta["fingerprint"])
-    except UNREADABLE as error:
+    except Exception as error:  # damage shows itself in any way
         raise damaged(target, error) from error
     if version > VERSION:
         raise ValueError(f"checkpoint {str(target)!r} is of a newer symgrove (format {version}); update symgrove.")
@@ -145,3 +144,30 @@ def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray
             "parameters to resume it, delete the file, or name another."
         )
     return arrays, meta
+
+
+def _read_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an archive. Each is read to its end, where its checksum is compared; NumPy itself reads less."""
+    arrays: dict[str, NDArray[Any]] = {}
+    with zipfile.ZipFile(file) as archive:
+        for entry in archive.infolist():
+            name = entry.filename.removesuffix(".npy")
+            is_plain = entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size
+            if not is_plain or name in arrays:
+                raise ValueError(f"the entry {entry.filename!r:.60} is not one that was saved")
+            arrays[name] = _as_array(archive.read(entry))
+    return arrays
+
+
+def _as_array(content: bytes) -> NDArray[Any]:
+    """The array of a file in NumPy's format; its values must be all that follows the header."""
+    stream = io.BytesIO(content)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[np.lib.format.read_magic(stream)]
+    shape, is_fortran_order, dtype = read_header(stream)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError(f"an array of shape {shape} and type {dtype} does not have the values that follow")
+    values = np.frombuffer(content, dtype, offset=stream.tell())
+    return np.reshape(values, shape, order="F" if is_fortran_order else "C").copy()

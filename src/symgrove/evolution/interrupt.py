@@ -1,4 +1,7 @@
-"""Ctrl-C: the first stops after the current generation and leaves a fitted model, the second raises."""
+"""Ctrl-C: the first stops after the current generation and leaves a fitted model, the second raises.
+
+After the last generation there is nothing left to stop: the first lets the model be finished.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ class StopOnInterrupt:
         if self.file is not None:
             self.file.touch()
         # Not print: a signal can arrive in the middle of one, which must not be entered twice.
-        os.write(2, b"\nsymgrove: stopping after this generation; press Ctrl-C again to give up.\n")
+        os.write(2, b"\nsymgrove: stopping as soon as there is a model; press Ctrl-C again to give up.\n")
 
 
 class StopOnFile:

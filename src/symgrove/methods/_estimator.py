@@ -149,8 +149,8 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         job = self._prepare(X, y, weight, rows)
         with StopOnInterrupt() as interrupt:
             outcome = self._evolve(job, interrupt, given)
-        self._keep(job, outcome)
-        self._finish(job, outcome, n_given)
+            self._keep(job, outcome)
+            self._finish(job, outcome, n_given)
 
     def _evolve(self, job: Job, interrupt: StopOnInterrupt, given: tuple[Any, Any]) -> Outcome:
         """From a job to what it leaves."""
@@ -363,4 +363,5 @@ def _comparable(parameters: dict[str, Any]) -> dict[str, Any]:
 def generation_of(saved: Saved) -> int:
     """How far a saved run has come; a damaged one is as good as nothing, and is refused when it is read."""
     counters = [array for name, array in saved[0].items() if "state/" in name and name.endswith(".counters")]
-    return sum(int(array[0]) for array in counters) if counters else -1
+    is_readable = all(array.ndim == 1 and array.size and array.dtype.kind in "iu" for array in counters)
+    return sum(int(array[0]) for array in counters) if counters and is_readable else -1

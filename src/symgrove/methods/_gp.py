@@ -184,14 +184,23 @@ class GP(ABC):
         forest = Forest.from_arrays(columns, own.n_features, own.primitives)
         self.source.forest = forest
         generation, n_evaluations = map(int, arrays["counters"])
+        elites = Elites(*(arrays[f"elites.{name}"] for name in Elites._fields))
+        check_ids("elites", elites.root, (elites.error.size,), len(forest))
+        check_ids("population", arrays["population"], (len(arrays["errors"]),), len(forest))
         return self.state_type(
             generation=generation,
             n_evaluations=n_evaluations,
             forest=forest,
             n_nodes=len(forest),
-            elites=Elites(*(arrays[f"elites.{name}"] for name in Elites._fields)),
+            elites=elites,
             **{name: arrays[name] for name in _array_names(self.state_type)},
         )
+
+
+def check_ids(name: str, ids: NDArray[Any], shape: tuple[int, ...], n_nodes: int, lowest: int = 0) -> None:
+    """See that an array from a checkpoint holds ids of a forest."""
+    if ids.dtype.kind != "i" or ids.shape != shape or (ids < lowest).any() or (ids >= n_nodes).any():
+        raise ValueError(f"{name!r} must be {shape} ids of {n_nodes} nodes, got {ids.dtype} of shape {ids.shape}")
 
 
 def _array_names(state_type: type[GPState]) -> list[str]:

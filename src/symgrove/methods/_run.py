@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from symgrove.dataset import make_dataset
@@ -197,7 +198,7 @@ def _resume(
         if stagnation is not None:
             stagnation.from_arrays(groups["stagnation"])
         return setting.method.from_arrays(groups["state"]), History(groups["history"]), stagnation
-    except checkpoints.UNREADABLE as error:
+    except Exception as error:  # damage shows itself in any way
         raise checkpoints.damaged(job.checkpoint, error) from error
 
 
@@ -235,7 +236,7 @@ class _Run(NamedTuple):
     def save(self, state: States) -> None:
         assert self.job.checkpoint is not None
         meta = {"fingerprint": self.job.mark, "seed": self.job.seed}
-        checkpoints.save(self.job.checkpoint, self.to_arrays(state), meta)
+        checkpoints.save_or_warn(self.job.checkpoint, self.to_arrays(state), meta)
 
 
 class _Saver:
@@ -294,5 +295,8 @@ def as_list(value: Any) -> list[Any]:
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """How many threads or processes joblib would use."""
-    return int(effective_n_jobs(n_jobs))
+    """How many threads or processes joblib would use; on this machine, no more than it has cores."""
+    backend = type(get_active_backend()[0])
+    is_here = backend.__module__.startswith("joblib.")  # not Dask or another cluster
+    wanted = int(effective_n_jobs(n_jobs))
+    return min(wanted, cpu_count()) if is_here else wanted

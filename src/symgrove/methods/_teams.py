@@ -24,6 +24,7 @@ from symgrove.blas import product, single_blas_thread
 from symgrove.engines.cpu import CpuEngine
 from symgrove.fitness.terms import Terms, make_terms, random_direction
 from symgrove.forest.forest import Forest, Ids
+from symgrove.methods._gp import check_ids
 from symgrove.rng import stream
 from symgrove.selection.team import Team, dismiss, penalized_inverse, recruit
 from symgrove.variation.mixture import Mixture
@@ -429,6 +430,10 @@ class TeamEvolution:
         forest = Forest.from_arrays(columns, own.n_features, own.primitives)
         self.vary.forest = forest
         generation, n_evaluations = map(int, arrays["counters"])
+        shape = self.n_teams, self.n_slots
+        check_ids("roots", arrays["roots"], shape, len(forest), lowest=-1)
+        if arrays["coefficients"].shape != shape or arrays["is_taken"].shape != shape:
+            raise ValueError(f"a team must have {self.n_slots} slots, and there must be {self.n_teams} teams")
         return TeamState(generation, n_evaluations, forest, len(forest), *(arrays[name] for name in _ARRAYS))
 
 

@@ -104,7 +104,7 @@ class _IndependentGPParameters(EnsembleParameters, ProgramEnsemble):
                 stack.enter_context(tell_callbacks(self, *given, lambda state: {}))
             stop = StopOnFile(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "stop")
             interrupt.request_with(stop.file)
-            workers = Parallel(n_jobs=self.n_jobs, verbose=10 if self.verbose else 0)
+            workers = Parallel(n_jobs=self._n_at_once(), verbose=10 if self.verbose else 0)
             try:
                 found = workers(delayed(_evolve_member)(plain, own, stop, os.getpid()) for own in jobs)
             except Exception:
@@ -116,16 +116,16 @@ class _IndependentGPParameters(EnsembleParameters, ProgramEnsemble):
         self.population_size_, self.generations_ = budget
         joined = _join(outcomes, [own.member for own, o in zip(jobs, found, strict=True) if o is not None])
         if self.checkpoint is not None:
-            checkpoints.save(self.checkpoint, joined.arrays, {"fingerprint": job.mark, "seed": job.seed})
-            for own in jobs:
-                assert own.checkpoint is not None
-                Path(own.checkpoint).unlink(missing_ok=True)
+            meta = {"fingerprint": job.mark, "seed": job.seed}
+            if checkpoints.save_or_warn(self.checkpoint, joined.arrays, meta):
+                for own in jobs:
+                    assert own.checkpoint is not None
+                    Path(own.checkpoint).unlink(missing_ok=True)
         return joined
 
     def _share(self, job: Job) -> list[Job]:
         """A job for each member; time and evaluations are divided."""
-        n = self.n_estimators
-        n_at_once = min(n_workers(self.n_jobs), n)
+        n, n_at_once = self.n_estimators, self._n_at_once()
         shared = job._replace(
             kept_out=None,
             max_time=None if job.max_time is None else job.max_time / math.ceil(n / n_at_once),
@@ -135,6 +135,10 @@ class _IndependentGPParameters(EnsembleParameters, ProgramEnsemble):
             shared._replace(member=j, saved=_part_of(job.saved, j), checkpoint=self._member_checkpoint(j))
             for j in range(n)
         ]
+
+    def _n_at_once(self) -> int:
+        """Evolutions at the same time."""
+        return min(n_workers(self.n_jobs), self.n_estimators)
 
     def _member_checkpoint(self, j: int) -> Path | None:
         """Where member j is saved until all are done."""
