@@ -1,4 +1,4 @@
-"""What members of an ensemble have in common: parts of formulas that recur."""
+"""What members of an ensemble have in common: parts of formulas that recur, a + b and b + a alike."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symgrove.forest.canonical import in_one_order
 from symgrove.forest.forest import Forest
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
@@ -42,11 +43,12 @@ def recurring_parts(
 
     A part that occurs only inside a larger one of the same members is left out.
     """
-    forest, n_members = ensemble.forest, ensemble.n_samples
+    forest, roots = in_one_order(ensemble.forest, ensemble.programs)
+    n_members = ensemble.n_samples
     weight = np.bincount(ensemble.program_of, minlength=ensemble.programs.size)
     count = np.zeros(len(forest), dtype=np.int64)
     parents: dict[int, set[int]] = {}
-    for root, n in zip(ensemble.programs, weight, strict=True):
+    for root, n in zip(roots, weight, strict=True):
         for node in forest.reachable([root]):
             count[node] += n
             for child in forest.children(node):
@@ -69,17 +71,21 @@ def recurring_parts(
 
 def recurring_terms(teams: Teams, names: Sequence[str] | None, n_most: int | None = 10) -> list[Recurring]:
     """Terms that at least two teams have, the most frequent first."""
-    count = (teams.coefficients != 0).sum(axis=0)
-    size = teams.forest.size(teams.programs)
+    forest, roots = in_one_order(teams.forest, teams.programs)
+    distinct, term_of = np.unique(roots, return_inverse=True)
+    has = np.zeros((teams.n_teams, distinct.size), dtype=np.bool_)
+    team, term = np.nonzero(teams.coefficients)
+    has[team, term_of.ravel()[term]] = True
+    count = has.sum(axis=0)
     found = np.flatnonzero(count >= min(2, teams.n_teams)).tolist()
-    found.sort(key=lambda term: (-count[term], -int(size[term]), term))
+    found.sort(key=lambda i: (-count[i], -int(forest.size(distinct[i])), i))
     return [
         Recurring(
-            shown_formula(teams.forest, int(teams.programs[term]), teams.standardization, names),
-            float(count[term] / teams.n_teams),
-            int(size[term]),
+            shown_formula(forest, int(distinct[i]), teams.standardization, names),
+            float(count[i] / teams.n_teams),
+            int(forest.size(distinct[i])),
         )
-        for term in found[:n_most]
+        for i in found[:n_most]
     ]
 
 
