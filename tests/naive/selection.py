@@ -51,3 +51,14 @@ def lexicase(errors, cases, sample_of, rng):
             pool = [i for i in pool if case[i] <= limit]
         selected.append(pool[min(int(rng.random() * len(pool)), len(pool) - 1)])
     return selected
+
+
+def distinct_tournaments(errors, n_selected, size, rng):
+    """Rounds of tournaments among those that have not won; what is missing in the end comes from ordinary ones."""
+    left, selected = list(range(len(errors))), []
+    while len(selected) < n_selected and left:
+        n_rounds = min(n_selected - len(selected), len(left))
+        won = tournaments([errors[i] for i in left], n_rounds, size, rng)
+        selected += dict.fromkeys(left[i] for i in won)
+        left = [i for i in left if i not in selected]
+    return selected + tournaments(errors, n_selected - len(selected), size, rng)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symgrove._checks import check_whole
+from symgrove._checks import check_flag, check_whole
 from symgrove.methods._documentation import document
 from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
 from symgrove.methods._gp import Material, gp_arguments, whole_sample
@@ -26,14 +26,16 @@ from symgrove.selection.named import Tournament
 @dataclass(kw_only=True, eq=False, repr=False)
 class _ClassicGPParameters(ProgramParameters):
     tournament_size: int = 8
+    allow_duplicates: bool = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_whole("tournament_size", self.tournament_size, 1)
+        check_flag("allow_duplicates", self.allow_duplicates)
 
     def _make_part(self, material: Material) -> TwoSEGP:
         whole = whole_sample(material)
-        select = Tournament(self.tournament_size)
+        select = Tournament(self.tournament_size, distinct=not self.allow_duplicates)
         return TwoSEGP(samples=whole, whole=whole, select=select, **gp_arguments(self, material))
 
     def _has_out_of_bag(self) -> bool:
@@ -56,6 +58,12 @@ SINGLE_MODEL = {
     ),
 }
 _OWN = {
+    "allow_duplicates": (
+        "bool",
+        "Whether the population may hold a program several times, as in the paper. Small programs (`max_size` of 15, "
+        "say) are soon copies of one; with False, equal programs survive once. `history_` has the number of distinct "
+        "ones, `n_distinct`.",
+    ),
     "linear_scaling": ("bool", "Give every program the best slope and intercept on the training set."),
     "target_error": ("float, optional", "Stop once the error of the best program is this low."),
 }

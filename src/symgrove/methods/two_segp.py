@@ -64,6 +64,8 @@ class TwoSEGP(GP):
         scores = self.score(new, self.samples)
         elites = improve(state.elites, best_of_each_sample(new, scores)) if new.size else state.elites
         programs = np.concatenate([state.population, offspring])
+        if getattr(self.select, "distinct", False):
+            programs = first_occurrences(programs)
         errors = look_up(programs, state.population, state.errors, new, scores.errors)
         survivors = self._select(programs, errors, state.generation)
         return GPState(

@@ -5,7 +5,7 @@ lowest error over the samples (push further what is best), "worst" by its highes
 ablations of Virgolin (2021). Partitions are the paper's own selection and variants of it.
 
 A selection is called with (errors, n_selected, rng). One with a positive attribute `n_cases` is also given the errors
-of every program on so many randomly drawn rows.
+of every program on so many randomly drawn rows; one with a true attribute `distinct` sees equal programs once.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._checks import check_whole
+from symgrove._checks import check_flag, check_whole
 from symgrove.selection.lexicase import partitioned_lexicase
-from symgrove.selection.tournament import partitioned_tournament, tournament
+from symgrove.selection.tournament import distinct_tournament, partitioned_tournament, tournament
 from symgrove.selection.truncation import Indices, check_errors, partitioned_truncation, truncation
 
 Matrix = NDArray[np.float64]
@@ -52,18 +52,31 @@ class Truncation:
 
 @dataclass(frozen=True)
 class Tournament:
-    """Winners of tournaments on the best (or worst) error over the samples."""
+    """Winners of tournaments on the best (or worst) error over the samples.
+
+    Parameters
+    ----------
+    size : int
+        Programs in a tournament.
+    by : "worst" or "best"
+    distinct : bool
+        Whether equal programs count as one, which can survive only once: copies of a good program cannot fill the
+        population.
+    """
 
     size: int = 8
     by: str = "worst"
+    distinct: bool = False
 
     def __post_init__(self) -> None:
         check_whole("size", self.size, 1)
         _check_by(self.by)
+        check_flag("distinct", self.distinct)
 
     def __call__(self, errors: Matrix, n_selected: int, rng: np.random.Generator) -> Indices:
         """Indices of the survivors."""
-        return tournament(_key(errors, self.by), n_selected, self.size, rng)
+        hold = distinct_tournament if self.distinct else tournament
+        return hold(_key(errors, self.by), n_selected, self.size, rng)
 
 
 @dataclass(frozen=True)

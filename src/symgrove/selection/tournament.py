@@ -28,6 +28,35 @@ def tournament(errors: ArrayLike, n_selected: int, size: int, rng: np.random.Gen
     return winners.astype(np.int64)
 
 
+def distinct_tournament(errors: ArrayLike, n_selected: int, size: int, rng: np.random.Generator) -> Indices:
+    """Indices of winners of tournaments from which every winner is gone for the others, best chances first.
+
+    Tournaments are held in rounds, as many as places are left: of the winners of a round, each counts once. If there
+    are fewer programs than places, all are selected, and ordinary tournaments fill the rest.
+
+    Parameters
+    ----------
+    errors : array-like of shape (n_programs,)
+    n_selected : int
+    size : int
+        Contestants in each tournament, drawn with replacement from those that have not won.
+    rng : numpy.random.Generator
+    """
+    vector = check_errors(errors, ndim=1)
+    left = np.arange(vector.size)
+    selected: list[Indices] = []
+    n_missing = n_selected
+    while n_missing and left.size:
+        winners = left[tournament(vector[left], min(n_missing, left.size), size, rng)]
+        _, first = np.unique(winners, return_index=True)
+        selected.append(winners[np.sort(first)])
+        left = np.setdiff1d(left, selected[-1], assume_unique=True)
+        n_missing -= selected[-1].size
+    if n_missing:
+        selected.append(tournament(vector, n_missing, size, rng))
+    return np.concatenate(selected) if selected else np.zeros(0, dtype=np.int64)
+
+
 def partitioned_tournament(errors: ArrayLike, n_selected: int, size: int, rng: np.random.Generator) -> Indices:
     """For every sample, the winners of tournaments on its error, `n_selected` in all; places are shared as usual.
 
