@@ -11,11 +11,12 @@ import numpy as np
 
 from symgrove.experiments.runner import Row
 from symgrove.experiments.statistics import SIGNIFICANT, Summary, agrees, compare_paired, holm, not_worse, summarise
-from symgrove.experiments.study import Method, Study, published
+from symgrove.experiments.study import PARTS, Method, Study, published
 
-PARTS = ("train", "test")
 # The notch rule is for 40 runs; with far fewer its verdict means nothing.
 RUNS_FOR_A_VERDICT = 20
+# tools/notch_rule.py
+BY_CHANCE = "By chance alone the rule calls about one cell in ten different."
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,11 @@ class Table:
     @property
     def verdicts(self) -> tuple[int, int]:
         """How many cells agree with the paper, and of how many."""
-        told = [cell.verdict for cell in self.cells.values() if cell.verdict]
+        return self.verdicts_of(*(method.name for method in self.study.methods))
+
+    def verdicts_of(self, *methods: str) -> tuple[int, int]:
+        """The same of some methods."""
+        told = [cell.verdict for (_, name, _), cell in self.cells.items() if name in methods and cell.verdict]
         return told.count("agrees"), len(told)
 
 
@@ -65,9 +70,9 @@ class Page(NamedTuple):
 
 def make_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None = None) -> Table:
     """Collect the runs of a study and compare them."""
-    their = published()
     cells = {}
     for part in PARTS:
+        their = published() if part in study.published else {}
         for dataset in study.datasets:
             values = {m.name: values_of(study, m, dataset, part, rows, tasks, n_runs) for m in study.methods}
             done = {name: found for name, (found, _) in values.items() if found}
@@ -145,6 +150,10 @@ def _legend(table: Table) -> str:
         text += " In brackets the published number; rows with brackets only are methods that are not here yet."
         if n_told:
             text += f" = agrees, ≠ differs (notch rule): {n_agree} of {n_told} cells agree."
+            own = [(m.label, *table.verdicts_of(m.name)) for m in table.study.methods]
+            shown = [f"{label} {n} of {told}" for label, n, told in own if told]
+            text += f" By row: {'; '.join(shown)}." if len(shown) > 1 else ""
+            text += f" {BY_CHANCE}"
     return text
 
 
