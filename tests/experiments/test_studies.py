@@ -326,6 +326,22 @@ def test_what_the_documents_say_of_table_3_is_what_was_found():
     assert committed("table3").verdicts == (26, 28)
 
 
+def test_methods_that_are_level_with_2segp_are_named():
+    level = committed("table1").level
+    assert {d for d, labels in level.items() if "cGP (like for like)" in labels} == {"heart", "iono", "sonar"}
+    assert {"cGP", "SS+BE"} <= set(committed("table2").level["asn"])
+    text = tables.to_markdown(tables.page_of_table(committed("table2")))
+    assert "Not significantly different from 2SEGP on test rows: ASN: SS+BE, cGP; CCS: none; " in text
+
+
+def test_pruning_shows_what_is_left():
+    study = load_study("pruning")
+    rows = runner.read_rows(Path(__file__).parents[2] / "docs/results/runs.jsonl")
+    ((_, lines),) = tables.page_of_pruning(study, rows, tasks_of(study, {}), None).tables
+    left = {line[0]: line[3] for line in lines}
+    assert (left["data"], left["ENH"], left["CCS"]) == ("left, median", "35%", "77%")
+
+
 def test_the_study_has_the_settings_of_the_preset():
     method = next(m for m in load_study("table1").methods if m.name == "cgp-2019")
     assert {n: tuple(v) if isinstance(v, list) else v for n, v in method.parameters.items()} == DECEMBER_2019
