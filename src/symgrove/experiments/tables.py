@@ -158,7 +158,7 @@ def _text(cell: Cell) -> str:
 
 def _level(table: Table) -> str:
     """Which methods are level with the first on test rows."""
-    told = [f"{dataset.upper()}: {', '.join(labels) or 'none'}" for dataset, labels in table.level.items()]
+    told = [f"{dataset.upper()}: {' · '.join(labels) or 'none'}" for dataset, labels in table.level.items()]
     first = table.study.methods[0].label
     return f"Not significantly different from {first} on test rows: {'; '.join(told)}." if told else ""
 
