@@ -2,10 +2,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from symgrove.experiments.statistics import Summary, agrees, compare, holm, not_worse, summarise
+from symgrove.experiments.statistics import (
+    Summary,
+    agrees,
+    compare,
+    compare_corrected,
+    holm,
+    not_worse,
+    summarise,
+)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
@@ -53,3 +61,22 @@ def test_summaries_and_the_notch_rule():
 @pytest.mark.parametrize("n_runs", [10, 40])
 def test_fewer_runs_allow_more(n_runs):
     assert agrees(Summary(3.0, 0.4, n_runs), 3.15, 0.3) == (n_runs == 10)
+
+
+def test_the_correction_for_splits_that_share_rows_by_hand():
+    # Differences 1, 2, 3: mean 2, variance 1; t = 2 / sqrt(1/3 + 2/3) = 2 with two degrees of freedom, for which the
+    # two-sided p-value is 1 - t / sqrt(2 + t^2) = 1 - 2 / sqrt(6).
+    found = compare_corrected([2, 4, 6], [1, 2, 3], 2 / 3)
+    assert found == (pytest.approx(1 - 2 / np.sqrt(6)), True)
+    assert compare_corrected([1, 2, 3], [2, 4, 6], 2 / 3) == (pytest.approx(1 - 2 / np.sqrt(6)), False)
+
+
+def test_without_rows_in_common_it_is_the_paired_t_test():
+    a, b = np.random.default_rng(0).normal(size=(2, 12))
+    assert compare_corrected(a, b, 0.0).p_value == pytest.approx(ttest_rel(a, b).pvalue)
+    assert compare_corrected(a, b, 3 / 7).p_value > ttest_rel(a, b).pvalue
+
+
+def test_differences_that_do_not_vary_are_certain():
+    assert compare_corrected([1, 1], [1, 1], 3 / 7) == (1.0, False)
+    assert compare_corrected([2, 2], [1, 1], 3 / 7) == (0.0, True)

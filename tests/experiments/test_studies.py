@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import dask.distributed
@@ -24,6 +25,7 @@ from symgrove.experiments.records import rounded
 from symgrove.experiments.study import KINDS, NAMES, Run, load_study, published
 from symgrove.methods._held_out import Training
 from symgrove.methods._run import make_setting
+from symgrove.methods.standard_gp import DECEMBER_2019
 from symgrove.rng import stream
 
 TINY = """
@@ -107,6 +109,7 @@ def test_keys_tell_runs_apart_by_what_they_compute():
         (TINY.format(generations=2).replace('"table"', '"tabel"'), "kind must be one of table"),
         (TINY.format(generations=2).replace('["friedman"]', '"friedman"'), "datasets must be a list"),
         (TINY.format(generations=2).replace("runs = 6", 'record = "everything"'), "record must be one of"),
+        (TINY.format(generations=2).replace("runs = 6", 'published = ["tests"]'), "published must be a list of some"),
         (TINY.format(generations=2).replace('["add", "mul"]', "{ add = 1 }"), "must be a value or a list"),
         ('title = "t"\nkind = "table"\ndatasets = ["asn"]\nmethods = "x"\n', "cannot be read"),
     ],
@@ -305,6 +308,43 @@ def test_verdicts_compare_with_the_published_numbers():
     assert "[3.082 (0.438)] ≠" in text
     assert "| GPTIPS | [4.138] |" in text
     assert "1 of 2 cells agree" in text
+
+
+def committed(name):
+    study = load_study(name)
+    tasks = tasks_of(study, {})
+    return tables.make_table(study, runner.read_rows(Path(__file__).parents[2] / "docs/results/runs.jsonl"), tasks)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("table1", 50), ("table2", 40), ("table3", 28), ("budget", 0)])
+def test_only_cells_that_the_paper_has_in_a_table_are_counted(name, expected):
+    with_2019 = 10 if name == "table1" else 0
+    assert committed(name).verdicts[1] == expected + with_2019
+
+
+def test_what_the_documents_say_of_table_3_is_what_was_found():
+    assert committed("table3").verdicts == (26, 28)
+
+
+def test_methods_that_are_level_with_2segp_are_named():
+    level = committed("table1").level
+    assert {d for d, labels in level.items() if "cGP (like for like)" in labels} == {"heart", "iono", "sonar"}
+    assert {"cGP", "SS+BE"} <= set(committed("table2").level["asn"])
+    text = tables.to_markdown(tables.page_of_table(committed("table2")))
+    assert "Not significantly different from 2SEGP on test rows: ASN: SS+BE · cGP; CCS: none; " in text
+
+
+def test_pruning_shows_what_is_left():
+    study = load_study("pruning")
+    rows = runner.read_rows(Path(__file__).parents[2] / "docs/results/runs.jsonl")
+    ((_, lines),) = tables.page_of_pruning(study, rows, tasks_of(study, {}), None).tables
+    left = {line[0]: line[3] for line in lines}
+    assert (left["data"], left["ENH"], left["CCS"]) == ("left, median", "35%", "77%")
+
+
+def test_the_study_has_the_settings_of_the_preset():
+    method = next(m for m in load_study("table1").methods if m.name == "cgp-2019")
+    assert {n: tuple(v) if isinstance(v, list) else v for n, v in method.parameters.items()} == DECEMBER_2019
 
 
 def small(study, n_methods=99):

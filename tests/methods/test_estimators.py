@@ -28,6 +28,7 @@ from symgrove import (
 )
 from symgrove._jit import compile_scalar
 from symgrove.engines import blocks
+from symgrove.methods.standard_gp import DECEMBER_2019
 
 SMALL = {"population_size": 60, "n_estimators": 6, "generations": 4, "random_state": 0}
 
@@ -294,6 +295,31 @@ def test_standard_gp_says_class_1_wherever_the_output_is_above_0(dtype):
     settings = {"functions": ("mul", "add"), "population_size": 60, "generations": 5, "random_state": 0, "dtype": dtype}
     for scale in (1.0, 1e-9):
         assert StandardGPClassifier(**settings).fit(X * scale, y).score(X * scale, y) == 1.0
+
+
+def test_a_law_in_its_own_units_is_found_only_without_standardising():
+    X = np.random.default_rng(0).uniform((1, 250, 1), (5, 400, 5), size=(200, 3))
+    y = X[:, 0] * X[:, 1] / X[:, 2]
+    settings = {**SMALL, "population_size": 200, "generations": 15, "max_size": 15}
+    errors = [1 - TwoSEGPRegressor(**settings, standardize=flag).fit(X, y).score(X, y) for flag in (True, False)]
+    assert errors[0] > 1e-4
+    assert errors[1] < 1e-12
+    assert "not found" in TwoSEGPRegressor.__doc__
+
+
+def test_standard_gp_of_2019_is_a_set_of_plain_parameters():
+    model = StandardGPClassifier.december_2019(generations=5, random_state=0)
+    own, default = model.get_params(), StandardGPClassifier().get_params()
+    changed = {name: own[name] for name in own if own[name] != default[name]}
+    assert changed == {**DECEMBER_2019, "generations": 5, "random_state": 0}
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), model.predict(X))
+
+
+def test_standard_gp_refuses_initial_programs_that_cannot_be():
+    with pytest.raises(ValueError, match="min_init_depth must be at most init_depth=6, got 7"):
+        StandardGPClassifier(min_init_depth=7).fit(*load_iris(return_X_y=True))
 
 
 @pytest.mark.parametrize(

@@ -143,12 +143,19 @@ def test_spatial_gp(seed, scales, is_weighted, member_error):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_standard_gp(seed):
+@pytest.mark.parametrize(
+    ("make", "rules"),
+    [
+        (StandardGPClassifier, standard_gp.LATER),
+        (StandardGPClassifier.december_2019, standard_gp.DECEMBER_2019),
+    ],
+)
+def test_standard_gp(make, rules, seed):
     X, y = random_data(seed, n_rows=40)
     y = (y > np.median(y)).astype(float)
-    expected = standard_gp.run(X, y, STANDARD, 30, 8, partial(stream, seed))
+    expected = standard_gp.run(X, y, STANDARD, 30, 8, partial(stream, seed), rules)
     with ExitStack() as stack:
-        method, state = start(stack, StandardGPClassifier(population_size=30), X, y, seed)
+        method, state = start(stack, make(population_size=30), X, y, seed)
         for generation, (population, best, error) in enumerate(expected):
             state = method.step(state) if generation else state
             assert texts(state, state.population) == trees(population)

@@ -93,20 +93,44 @@ def vary(
     return children
 
 
-def swap_or_mutate(rng, mothers, fathers, p_crossover, max_height, functions, n_features, branch_height, p_function):
-    """Two children of a swap of uniformly drawn branches, or a mutated mother; those that are too high are dropped."""
+def swap_or_mutate(
+    rng,
+    mothers,
+    fathers,
+    p_crossover,
+    max_height,
+    functions,
+    n_features,
+    branch_height,
+    p_function,
+    p_mutation=None,
+    constants=None,
+):
+    """Two children of a swap of uniformly drawn branches, or the mother; what is too high at any time is dropped.
+
+    Without a chance of mutation, mothers that are not swapped are mutated; else a coin for each pair decides.
+    """
+
+    def fits(program):
+        return max(positions_by_depth(program)) <= max_height
+
     children = []
     for mother, father in zip(mothers, fathers, strict=True):
         is_swap = rng.random() < p_crossover
-        start = below(rng, len(mother))
+        is_mutated = not is_swap if p_mutation is None else rng.random() < p_mutation
+        made = [mother]
         if is_swap:
-            other = below(rng, len(father))
+            start, other = below(rng, len(mother)), below(rng, len(father))
             branch, donated = mother[start : end_of(mother, start)], father[other : end_of(father, other)]
             made = [replace_at(mother, start, donated), replace_at(father, other, branch)]
-        else:
-            branch = grow(rng, functions, n_features, None, branch_height, 0, p_function=p_function)
-            made = [replace_at(mother, start, branch)]
-        children += [child for child in made if max(positions_by_depth(child)) <= max_height]
+            made = [child for child in made if fits(child)]
+        for program in made:
+            child = program
+            if is_mutated:
+                start = below(rng, len(program))
+                branch = grow(rng, functions, n_features, constants, branch_height, 0, p_function=p_function)
+                child = replace_at(program, start, branch)
+            children += [child] if fits(child) else []
     return children
 
 

@@ -18,14 +18,20 @@ FUNCTIONS = [(p.name, p.arity) for p in ALL.functions]
     st.integers(0, 10_000),
     st.sampled_from([0.0, 0.5, 1.0]),
     st.sampled_from([5, 30]),
+    st.sampled_from([(0.5, None, None), (None, 0.4, (0.0, 1.0)), (0.5, 1.0, None)]),
 )
-def test_children_are_those_of_list_surgery_with_the_same_draws(pairs, seed, p_crossover, max_height):
+def test_children_are_those_of_list_surgery_with_the_same_draws(pairs, seed, p_crossover, max_height, rules):
+    p_function, p_mutation, constants = rules
     forest = Forest(3, ALL)
     mothers, fathers = (np.array([plant(forest, pair[k]) for pair in pairs]) for k in (0, 1))
-    vary = SwapVariation(RandomPrograms(forest, None, 5), p_crossover, max_height, 0.5)
-    children = vary(mothers, fathers, np.random.default_rng(seed))
+    source = RandomPrograms(forest, constants, 5)
+    children = SwapVariation(source, p_crossover, max_height, p_function, p_mutation)(
+        mothers, fathers, np.random.default_rng(seed)
+    )
     prefix = [[tokens(pair[k]) for pair in pairs] for k in (0, 1)]
-    expected = naive.swap_or_mutate(np.random.default_rng(seed), *prefix, p_crossover, max_height, FUNCTIONS, 3, 5, 0.5)
+    rng = np.random.default_rng(seed)
+    limits = FUNCTIONS, 3, 5
+    expected = naive.swap_or_mutate(rng, *prefix, p_crossover, max_height, *limits, p_function, p_mutation, constants)
     assert [uproot(forest, child) for child in children] == [from_tokens(t) for t in expected]
 
 
@@ -47,7 +53,12 @@ def test_nodes_are_drawn_uniformly():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [((1.5, 10, 0.5), "p_crossover must be"), ((0.5, 3, 0.5), "max_height must be")]
+    ("arguments", "message"),
+    [
+        ((1.5, 10, 0.5), "p_crossover must be"),
+        ((0.5, 3, 0.5), "max_height must be"),
+        ((0.5, 10, 0.5, 2.0), "p_mutation must be"),
+    ],
 )
 def test_bad_parameters_get_a_clear_error(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -12,6 +12,7 @@ NAMES = (
     "figure-evolvability",
     "pruning",
     "budget",
+    "minimum-height",
     "grove",
     "intervals",
 )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import mannwhitneyu, rankdata, wilcoxon
+from scipy.stats import t as student_t
 
 SIGNIFICANT = 0.05
 NOTCH = 1.57  # of the notch rule for two medians
@@ -70,6 +71,20 @@ def compare_paired(a: Sequence[float], b: Sequence[float]) -> Comparison:
         return Comparison(1.0, is_larger=False)
     signed_ranks = np.sign(difference) * rankdata(np.abs(difference))
     return Comparison(float(wilcoxon(difference, zero_method="zsplit").pvalue), bool(signed_ranks.sum() > 0))
+
+
+def compare_corrected(a: Sequence[float], b: Sequence[float], test_over_train: float) -> Comparison:
+    """Two-sided t test of two methods on the same random splits of one table, corrected by Nadeau and Bengio (2003).
+
+    The splits share rows, so the mean difference of J splits varies more than that of J independent ones: its variance
+    is that of the differences times 1 / J + n_test / n_train, not 1 / J.
+    """
+    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    mean, spread = difference.mean(), difference.std(ddof=1)
+    if spread == 0:
+        return Comparison(float(mean == 0), is_larger=bool(mean > 0))
+    statistic = mean / (spread * np.sqrt(1 / difference.size + test_over_train))
+    return Comparison(float(2 * student_t.sf(abs(statistic), difference.size - 1)), is_larger=bool(mean > 0))
 
 
 def not_worse(runs: Mapping[str, Sequence[float]], *, lower_is_better: bool) -> set[str]:

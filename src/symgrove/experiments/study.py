@@ -34,6 +34,7 @@ KINDS = (
     "figure-elites",
     "figure-evolvability",
 )
+PARTS = ("train", "test")
 # Kinds that show one data set, or one method.
 ONE_DATASET = ("figure-scaling", "figure-diversity", "figure-elites", "figure-evolvability")
 ONE_METHOD = ("pruning", "figure-scaling", "figure-evolvability")
@@ -90,7 +91,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Study:
-    """What a TOML file says; `kind` is how the results are shown."""
+    """What a TOML file says; `kind` is how the results are shown.
+
+    `published` names the parts (train, test) that the paper has in this table: numbers that it has elsewhere would
+    count twice.
+    """
 
     name: str
     title: str
@@ -100,6 +105,7 @@ class Study:
     runs: int = 40
     record: str = ""
     text: str = ""
+    published: Sequence[str] = PARTS
     fingerprints: Mapping[str, str] = field(default_factory=dict)  # of one's own data sets
 
     def plan(self, n_runs: int | None = None, tasks: Mapping[str, str] | None = None) -> list[Run]:
@@ -150,6 +156,8 @@ def _parse(name: str, content: dict[str, Any]) -> Study:
         raise ValueError(f"runs must be a whole number of at least 1, got {study.runs!r}.")
     if not (isinstance(study.datasets, list) and all(isinstance(name, str) for name in study.datasets)):
         raise ValueError(f"datasets must be a list of names, got {study.datasets!r}.")
+    if not (isinstance(study.published, (list, tuple)) and set(study.published) <= set(PARTS)):
+        raise ValueError(f"published must be a list of some of {', '.join(PARTS)}, got {study.published!r}.")
     for method in own:
         _check_method(method, study)
     return study

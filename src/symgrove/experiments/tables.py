@@ -9,13 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrove.experiments.runner import Row
-from symgrove.experiments.statistics import SIGNIFICANT, Summary, agrees, compare_paired, holm, not_worse, summarise
-from symgrove.experiments.study import Method, Study, published
+from symgrove.experiments.baselines import BASELINES
+from symgrove.experiments.runner import TEST_SHARE, Row
+from symgrove.experiments.statistics import (
+    SIGNIFICANT,
+    Summary,
+    agrees,
+    compare,
+    compare_corrected,
+    compare_paired,
+    holm,
+    not_worse,
+    summarise,
+)
+from symgrove.experiments.study import PARTS, Method, Study, published
 
-PARTS = ("train", "test")
 # The notch rule is for 40 runs; with far fewer its verdict means nothing.
 RUNS_FOR_A_VERDICT = 20
+# tools/notch_rule.py
+BY_CHANCE = "By chance alone the rule calls about one cell in ten different."
 
 
 @dataclass(frozen=True)
@@ -42,15 +54,23 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """All cells of a study: part (train, test), method, data set."""
+    """All cells of a study: part (train, test), method, data set.
+
+    `level` has the labels of the methods that do not differ significantly from the first on test rows, by data set.
+    """
 
     study: Study
     cells: Mapping[tuple[str, str, str], Cell]
+    level: Mapping[str, Sequence[str]]
 
     @property
     def verdicts(self) -> tuple[int, int]:
         """How many cells agree with the paper, and of how many."""
-        told = [cell.verdict for cell in self.cells.values() if cell.verdict]
+        return self.verdicts_of(*(method.name for method in self.study.methods))
+
+    def verdicts_of(self, *methods: str) -> tuple[int, int]:
+        """The same of some methods."""
+        told = [cell.verdict for (_, name, _), cell in self.cells.items() if name in methods and cell.verdict]
         return told.count("agrees"), len(told)
 
 
@@ -65,9 +85,10 @@ class Page(NamedTuple):
 
 def make_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None = None) -> Table:
     """Collect the runs of a study and compare them."""
-    their = published()
-    cells = {}
+    cells, level = {}, {}
+    first = study.methods[0].name
     for part in PARTS:
+        their = published() if part in study.published else {}
         for dataset in study.datasets:
             values = {m.name: values_of(study, m, dataset, part, rows, tasks, n_runs) for m in study.methods}
             done = {name: found for name, (found, _) in values.items() if found}
@@ -77,7 +98,10 @@ def make_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], 
                 theirs = their.get(method.published or method.name, {}).get(dataset, {}).get(part, ())
                 summary = summarise(found) if found else None
                 cells[part, method.name, dataset] = Cell(summary, theirs, method.name in best, n_failed)
-    return Table(study, cells)
+            if part == "test" and first in done:
+                pairs = {b: p for (a, b), (p, _) in compare(done).items() if a == first}
+                level[dataset] = [m.label for m in study.methods if pairs.get(m.name, 0.0) >= SIGNIFICANT]
+    return Table(study, cells, level)
 
 
 def values_of(
@@ -115,7 +139,7 @@ def page_of_table(table: Table) -> Page:
                 lines.append([method.label, *(_text(cell) for cell in cells)])
         shown.append((part, lines))
     notes = [f"{m.label}: {m.note}" for m in study.methods if m.note]
-    return Page(study.title, [_legend(table), *filter(None, [study.text])], shown, notes)
+    return Page(study.title, [*filter(None, [_legend(table), _level(table), study.text])], shown, notes)
 
 
 def _text(cell: Cell) -> str:
@@ -132,6 +156,13 @@ def _text(cell: Cell) -> str:
     return " ".join(parts)
 
 
+def _level(table: Table) -> str:
+    """Which methods are level with the first on test rows."""
+    told = [f"{dataset.upper()}: {' · '.join(labels) or 'none'}" for dataset, labels in table.level.items()]
+    first = table.study.methods[0].label
+    return f"Not significantly different from {first} on test rows: {'; '.join(told)}." if told else ""
+
+
 def _legend(table: Table) -> str:
     """What the numbers and signs mean."""
     counts = sorted({cell.ours.n_runs for cell in table.cells.values() if cell.ours is not None})
@@ -145,6 +176,10 @@ def _legend(table: Table) -> str:
         text += " In brackets the published number; rows with brackets only are methods that are not here yet."
         if n_told:
             text += f" = agrees, ≠ differs (notch rule): {n_agree} of {n_told} cells agree."
+            own = [(m.label, *table.verdicts_of(m.name)) for m in table.study.methods]
+            shown = [f"{label} {n} of {told}" for label, n, told in own if told]
+            text += f" By row: {'; '.join(shown)}." if len(shown) > 1 else ""
+            text += f" {BY_CHANCE}"
     return text
 
 
@@ -170,10 +205,28 @@ def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str
         f"Median of {n_splits} splits, or of as many as stand in parentheses, test rows: root mean squared error "
         "(regression), accuracy (classification). "
         f"Compared with {first.label} split by split (Wilcoxon signed-rank, Holm-Bonferroni over all cells, 0.05): "
-        f"▽ significantly worse than {first.label}, ▲ significantly better, = neither (always so with few splits)."
+        f"▽ significantly worse than {first.label}, △ significantly better, = neither (always so with few splits)."
     )
     shown = [("test", errors), ("seconds of a fit on one core", seconds)]
-    return Page(study.title, [legend, *filter(None, [study.text])], shown, [])
+    return Page(study.title, [legend, _caution(study, signs), *filter(None, [study.text])], shown, [])
+
+
+def _caution(study: Study, signs: Mapping[tuple[str, str], str]) -> str:
+    """How many comparisons are significant, and how many still are when splits do not count as independent."""
+    others = {m.name for m in study.methods if {m.regressor, m.classifier} & set(BASELINES)}
+
+    def told(own: Sequence[str]) -> str:
+        n_filled = sum(sign in "▼▲" for sign in own)
+        n_all = n_filled + sum(sign in "▽△" for sign in own)
+        return f"{n_all} of {len(own)} comparisons are significant, {n_filled} of them also when corrected"
+
+    of_others = [sign for (name, _), sign in signs.items() if name in others]
+    text = (
+        "Splits of one table share rows and are not independent, so this test finds too much. Filled signs, ▼ and ▲: "
+        "significant also in a t test whose variance is corrected for that (Nadeau and Bengio 2003), with the same "
+        f"correction over all cells. {told(list(signs.values()))}"
+    )
+    return text + (f"; with methods of other libraries {told(of_others)}." if of_others else ".")
 
 
 def _by_split(
@@ -192,35 +245,37 @@ def _by_split(
 def _paired_signs(
     study: Study, found: Mapping[tuple[str, str], dict[int, Row]], tasks: Mapping[str, str]
 ) -> dict[tuple[str, str], str]:
-    """A sign for every cell that can be compared with the first method's."""
+    """A sign for every cell that can be compared with the first method's; filled if splits may depend on each other."""
     first = study.methods[0].name
-    cells, found_pairs = [], []
+    cells, plain, corrected = [], [], []
     for (name, dataset), rows in found.items():
         splits = sorted(set(rows) & set(found[first, dataset]))
         if name == first or len(splits) < 2:
             continue
         own, theirs = ([r[s]["test"] for s in splits] for r in (rows, found[first, dataset]))
         cells.append((name, dataset))
-        found_pairs.append(compare_paired(own, theirs))
-    corrected = holm([pair.p_value for pair in found_pairs]).tolist() if cells else []
+        plain.append(compare_paired(own, theirs))
+        corrected.append(compare_corrected(own, theirs, TEST_SHARE / (1 - TEST_SHARE)))
+    is_significant, is_certain = (holm([c.p_value for c in found]) < SIGNIFICANT for found in (plain, corrected))
     signs = {}
-    for cell, pair, p_value in zip(cells, found_pairs, corrected, strict=True):
+    for cell, pair, is_told, is_filled in zip(cells, plain, is_significant, is_certain, strict=True):
         is_worse = pair.is_larger == (tasks[cell[1]] == "regression")
-        signs[cell] = "=" if p_value >= SIGNIFICANT else "▽" if is_worse else "▲"
+        hollow, filled = "▽▼" if is_worse else "△▲"
+        signs[cell] = "=" if not is_told else filled if is_filled else hollow
     return signs
 
 
 def page_of_pruning(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:
     """Members that are left when duplicates are removed, for every data set."""
-    lines = [["data", "members", "different ones, median", "removed, median"]]
+    lines = [["data", "members", "different ones, median", "left, median"]]
     (method,) = study.methods
     for dataset in study.datasets:
         kept, n_failed = values_of(study, method, dataset, "n_distinct_members", rows, tasks, n_runs)
         before, _ = values_of(study, method, dataset, "n_members", rows, tasks, n_runs)
         if kept:
-            removed = float(np.median([1 - k / b for k, b in zip(kept, before, strict=True)]))
+            left = float(np.median([k / b for k, b in zip(kept, before, strict=True)]))
             failed = f", {n_failed} failed" if n_failed else ""
-            numbers = [f"{np.median(before):.0f}", f"{np.median(kept):.0f}", f"{removed:.0%}{failed}"]
+            numbers = [f"{np.median(before):.0f}", f"{np.median(kept):.0f}", f"{left:.0%}{failed}"]
             lines.append([dataset.upper(), *numbers])
     return Page(study.title, [study.text], [("", lines)], [])
 

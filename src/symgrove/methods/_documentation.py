@@ -32,9 +32,9 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     ),
     "min_grow_depth": (
         "int",
-        "Minimum height of grown programs: half of the initial ones, and the new branches of mutation. 0 reproduces "
-        "the paper's numbers; newer versions of the author's library have 2, which fits the training data "
-        "more closely.",
+        "Minimum height of grown programs: half of the initial ones, and the new branches of mutation. 0 agrees "
+        "with more of the paper's numbers; newer versions of the author's library have 2, which fits the training data "
+        "of classification more closely.",
     ),
     "max_size": (
         "int",
@@ -44,7 +44,11 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "p_mutation": ("float", "Chance of subtree mutation; what is left to 1 are copies."),
     "linear_scaling": ("bool", "Give every program the best slope and intercept on each sample."),
     "tournament_size": ("int", "Programs drawn for each tournament, with replacement; the best wins."),
-    "standardize": ("bool", "Z-score the features inside. Formulas are shown in your units either way."),
+    "standardize": (
+        "bool",
+        "Z-score the features inside; formulas are shown in your units either way. Set it to False where a law may be "
+        "simple in the units of the data, such as n * T / V: standardised, it is not found.",
+    ),
     "max_time": (
         "float, optional",
         "Seconds for the evolution; compiling is not counted. The initial population is always scored.",

@@ -1,9 +1,9 @@
 """Standard GP for classification, a proxy for the system behind the paper's classification column.
 
-That column came from another group (Rodrigues et al. 2020). This follows the published description of their kind of
-standard GP; whether it is the same in every detail is not known.
+That column came from another group (Rodrigues et al. 2020). Which code made it is not known: the defaults are those of
+a later version of that group's public code (Python-StdGP, May 2021), `december_2019` has those of the time.
 
-    population = grown programs whose root is a function; no constants; features as they are
+    population = grown programs; features as they are
     repeat:
         rank by accuracy, then by size; the best ever is the model
         the next population is the best program and, until it is full:
@@ -11,18 +11,21 @@ standard GP; whether it is the same in every detail is not known.
             each parent the best of a tournament, children over the depth limit dropped
     stop at once when the training accuracy is 1
 
-A program says class 1 where its output is above 0.
+A program says class 1 where its output is above the threshold.
+
+Differences from the version of December 2019: there, an output of exactly one half is class 1, constants are not
+rounded, and the last of the 100 generations is made but not looked at.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._checks import check_number, check_whole
+from symgrove._checks import check_flag, check_number, check_pair, check_whole
 from symgrove.fitness.losses import ClassificationError, Loss
 from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest, Ids
@@ -36,8 +39,21 @@ from symgrove.methods.classic_gp import SINGLE_MODEL
 from symgrove.rng import stream
 from symgrove.variation.swap import SwapVariation
 
-P_FUNCTION = 0.5  # chance that a grown program goes on
 FUNCTIONS = ("add", "sub", "mul", "pdiv")
+UNIFORM = "uniform"
+# Python-StdGP, commit e177c04 of 17 December 2019.
+DECEMBER_2019: dict[str, Any] = {
+    "population_size": 200,
+    "tournament_size": 10,
+    "max_depth": 15,
+    "p_crossover": 0.9,
+    "p_mutation": 0.1,
+    "threshold": 0.5,
+    "constant_range": (0.0, 1.0),
+    "p_function": UNIFORM,
+    "min_init_depth": 1,
+    "prefer_small": False,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +62,13 @@ class StandardGP(GP):
 
     samples: Samples
     tournament_size: int
+    p_function: float | None
+    prefers_small: bool
 
     def init(self) -> GPState:
         rng = stream(self.seed, "init")
-        height = self.heights[1]
-        drawn = [self.source.grow(height, rng, 1, P_FUNCTION) for _ in range(self.population_size)]
+        low, high = self.heights
+        drawn = [self.source.grow(high, rng, low, self.p_function) for _ in range(self.population_size)]
         population = np.array(drawn, dtype=np.int64)
         nothing = Elites(population[:1], np.full(1, np.inf), np.ones(1), np.zeros(1))
         errors = self.score(population, self.samples).errors
@@ -63,12 +81,13 @@ class StandardGP(GP):
         return self._ranked(state.generation + 1, n_evaluations, population, errors, state.elites)
 
     def _ranked(self, generation: int, n_evaluations: int, population: Ids, errors: Matrix, elites: Elites) -> GPState:
-        """The state in which programs stand in order of error, then size."""
+        """The state in which programs stand in order of error, then size if small ones are preferred."""
         forest = self.source.forest
-        sizes = forest.size(population)
+        sizes = forest.size(population) * self.prefers_small
         order = np.lexsort((sizes, errors[:, 0]))
         best = order[0]
-        rank, known = (errors[best, 0], sizes[best]), (elites.error[0], forest.size(elites.root)[0])
+        size = forest.size(elites.root)[0] * self.prefers_small
+        rank, known = (errors[best, 0], sizes[best]), (elites.error[0], size)
         if rank < known or not np.isfinite(known[0]):
             elites = elites._replace(root=population[[best]], error=errors[best])
         return GPState(generation, n_evaluations, forest, len(forest), population[order], errors[order], elites)
@@ -99,33 +118,52 @@ class _StandardGPParameters(EvolutionParameters):
     init_depth: int = 6
     max_depth: int = 17
     p_crossover: float = 0.5
+    p_mutation: float | None = None
+    threshold: float = 0.0
+    constant_range: tuple[float, float] | None = None
+    p_function: float | str = 0.5
+    min_init_depth: int = 2
+    prefer_small: bool = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_whole("tournament_size", self.tournament_size, 1)
         check_whole("init_depth", self.init_depth, 2)
         check_whole("max_depth", self.max_depth, self.init_depth)
+        check_whole("min_init_depth", self.min_init_depth, 1)
+        if self.min_init_depth > self.init_depth:
+            raise ValueError(f"min_init_depth must be at most init_depth={self.init_depth}, got {self.min_init_depth}.")
         check_number("p_crossover", self.p_crossover, -1e-12, 1 + 1e-12)
+        check_number("p_mutation", self.p_mutation, -1e-12, 1 + 1e-12, is_optional=True)
+        if self.p_function != UNIFORM:
+            check_number("p_function", self.p_function, -1e-12, 1 + 1e-12)
+        check_number("threshold", self.threshold, -np.inf, np.inf)
+        if self.constant_range is not None:
+            check_pair("constant_range", self.constant_range)
+        check_flag("prefer_small", self.prefer_small)
 
     def _loss(self) -> Loss:
-        return ClassificationError(linear_scaling=False, threshold=0.0)
+        return ClassificationError(linear_scaling=False, threshold=float(self.threshold))
 
     def _make_source(self, forest: Forest) -> RandomPrograms:
-        return RandomPrograms(forest, None, self.init_depth - 1)
+        return RandomPrograms(forest, self.constant_range, self.init_depth - 1)
 
     def _make_part(self, material: Material) -> StandardGP:
-        height = self.init_depth - 1
+        low, high = self.min_init_depth - 1, self.init_depth - 1
+        limit, p_function = self.max_depth - 1, None if self.p_function == UNIFORM else float(self.p_function)
         return StandardGP(
             engine=material.engine,
             loss=material.loss,
             source=material.source,
-            vary=SwapVariation(material.source, self.p_crossover, self.max_depth - 1, P_FUNCTION),
+            vary=SwapVariation(material.source, self.p_crossover, limit, p_function, self.p_mutation),
             population_size=int(self.population_size),
-            heights=(1, height),
-            min_height=1,
+            heights=(low, high),
+            min_height=low,
             seed=material.seed,
             samples=whole_sample(material),
             tournament_size=int(self.tournament_size),
+            p_function=p_function,
+            prefers_small=bool(self.prefer_small),
         )
 
     def _has_out_of_bag(self) -> bool:
@@ -134,20 +172,37 @@ class _StandardGPParameters(EvolutionParameters):
 
 @document(
     "One formula by standard genetic programming, for classification: a proxy for a published system.",
-    "The classic GP of the paper's classification table came from another group. This follows the description of their "
-    "kind of system: generational, + - * /, no constants, no scaling of features or outputs, accuracy as fitness. "
-    "`ClassicGPClassifier` is the like-for-like comparison with 2SEGP.",
+    "The classic GP of the paper's classification table came from another group, and which code made it is not known. "
+    "The defaults are those of a later version of that group's public code: generational, + - * /, no constants, no "
+    "scaling of features or outputs, accuracy as fitness. `StandardGPClassifier.december_2019()` has the settings of "
+    "the version of December 2019. Neither explains the column. `ClassicGPClassifier` is the like-for-like comparison "
+    "with 2SEGP.",
     parameters={
         "target_error": ("float, optional", "Stop once the training error of the best program is this low."),
         "init_depth": ("int", "Largest depth of initial programs and of new branches; a lone leaf has depth 1."),
+        "min_init_depth": ("int", "Least depth of initial programs."),
         "max_depth": ("int", "Children of greater depth are dropped."),
-        "p_crossover": ("float", "Chance of a swap of branches; else a program is mutated."),
+        "p_crossover": ("float", "Chance of a swap of branches."),
+        "p_mutation": (
+            "float, optional",
+            "Chance that what comes of a pair is mutated: both children of a swap, or else a copy of one parent. None: "
+            "what is not swapped is mutated.",
+        ),
+        "p_function": (
+            'float or "uniform"',
+            "Chance that a grown program goes on where it may end; uniform: every function and terminal has the same.",
+        ),
+        "threshold": ("float", "Outputs above it are class 1."),
+        "prefer_small": ("bool", "Of programs with equal errors the smaller is better; else the one that came first."),
     },
     attributes=SINGLE_MODEL,
     classes=(
-        "Two classes: the second where the formula is above 0. More classes: one formula for each class against the "
-        "others; a class's score is its formula plus one half, clipped to [0, 1]."
+        "Two classes: the second where the formula is above `threshold`. More classes: one formula for each class "
+        "against the others; a class's score is its formula less `threshold` plus one half, clipped to [0, 1]."
     ),
 )
 class StandardGPClassifier(_StandardGPParameters, EnsembleClassifier):
-    pass
+    @classmethod
+    def december_2019(cls, **parameters: Any) -> Self:
+        """The settings of Python-StdGP in December 2019; `parameters` are added to them or replace them."""
+        return cls(**{**DECEMBER_2019, **parameters})

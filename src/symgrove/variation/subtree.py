@@ -115,7 +115,7 @@ def choose_nodes(forest: Forest, root: int, n_draws: int, rng: np.random.Generat
     return rows
 
 
-def new_walk(forest: Forest, roots: NDArray[np.int64]) -> Walk:
-    """Scratch for walks over these programs: at most one waiting sibling for each level."""
-    length = int(forest.height(roots).max()) + 2
+def new_walk(forest: Forest, roots: NDArray[np.int64], height: int = 0) -> Walk:
+    """Scratch for walks over these programs, and any of this height: at most one waiting sibling for each level."""
+    length = max(int(forest.height(roots).max()), height) + 2
     return Walk(*(np.empty(2 * length, dtype=np.int64) for _ in range(5)))

@@ -24,19 +24,31 @@ class SwapVariation:
     source : RandomPrograms
         Grows the branches of mutation, up to its `max_height`.
     p_crossover : float
-        Chance that two branches are swapped; else the mother is mutated.
+        Chance that two branches are swapped.
     max_height : int
         Higher children are dropped.
-    p_function : float
-        Chance that a grown branch goes on.
+    p_function : float or None
+        Chance that a grown branch goes on; None: every function and terminal has the same chance.
+    p_mutation : float, optional
+        Chance that what comes of a pair is mutated: both children of a swap, or else the mother. By default the mother
+        is mutated if there is no swap.
     """
 
-    def __init__(self, source: RandomPrograms, p_crossover: float, max_height: int, p_function: float) -> None:
-        if not 0 <= p_crossover <= 1:
-            raise ValueError(f"p_crossover must be a probability, got {p_crossover}.")
+    def __init__(
+        self,
+        source: RandomPrograms,
+        p_crossover: float,
+        max_height: int,
+        p_function: float | None,
+        p_mutation: float | None = None,
+    ) -> None:
+        for name, p in (("p_crossover", p_crossover), ("p_mutation", p_mutation)):
+            if p is not None and not 0 <= p <= 1:
+                raise ValueError(f"{name} must be a probability, got {p}.")
         check_whole("max_height", max_height, source.max_height)
         self.source = source
-        self.rates = SwapRates(float(p_crossover), int(max_height), source.max_height, float(p_function))
+        mutation, goes_on = (-1.0 if p is None else float(p) for p in (p_mutation, p_function))
+        self.rates = SwapRates(float(p_crossover), mutation, int(max_height), source.max_height, goes_on)
 
     def __call__(
         self, mothers: NDArray[np.int64], fathers: NDArray[np.int64], rng: np.random.Generator
@@ -45,12 +57,13 @@ class SwapVariation:
         forest = self.source.forest
         check_generator(rng)
         mothers, fathers = as_roots(forest, mothers), as_roots(forest, fathers)
-        walks = new_walk(forest, mothers), new_walk(forest, fathers)
-        room = int(forest.height(mothers).max() + forest.height(fathers).max())
+        limit = self.rates.height
+        walks = new_walk(forest, mothers), new_walk(forest, fathers), new_walk(forest, mothers, limit)
+        room = int(forest.height(mothers).max() + forest.height(fathers).max()) + 2 * limit
         progress = np.zeros(2, dtype=np.int64)
         children = np.empty(2 * mothers.size, dtype=np.int64)
         while progress[0] < mothers.size:
-            forest.reserve(self.source.buffers.code.size + room)
+            forest.reserve(2 * self.source.buffers.code.size + room)
             _swap.swap_or_mutate(
                 forest.columns,
                 rng,
