@@ -14,11 +14,15 @@ SECONDS_BETWEEN_LINES = 2.0
 
 
 class Reporter:
-    """Observer that shows generation, best and median error, distinct programs and the time left."""
+    """Observer that shows generation, best and median error, distinct programs and the time left.
 
-    def __init__(self, generations: int, name: str) -> None:
+    `n_more` is the work that follows the last generation, in generations.
+    """
+
+    def __init__(self, generations: int, name: str, n_more: float = 0.0) -> None:
         self.generations = generations
         self.name = name
+        self.n_more = n_more
         self._bar: Any = None
         self._task: Any = None
         self._last_line = -np.inf
@@ -27,7 +31,7 @@ class Reporter:
     def __enter__(self) -> Reporter:
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
             from rich.progress import Progress as Bar
 
             columns = (
@@ -35,7 +39,6 @@ class Reporter:
                 BarColumn(bar_width=20),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[text]}"),
-                TimeRemainingColumn(),
             )
             self._bar = Bar(*columns, console=Console(stderr=True))
             self._bar.start()
@@ -53,19 +56,22 @@ class Reporter:
         errors = np.asarray(values["errors"])
         generation = int(values["generation"])
         text = f"best {errors.min():.5g}  median {np.median(errors):.5g}  distinct {values['n_distinct']}"
-        if self._bar is not None:
-            self._bar.update(self._task, completed=generation, text=text)
-            return
         self._first = min(self._first, generation)  # a resumed run starts later
+        left = self._time_left(generation, progress.seconds)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=generation, text=text + left)
+            return
         is_last = generation >= self.generations
         if is_last or progress.seconds - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = progress.seconds
-            line = f"{self.name}: generation {generation}/{self.generations}  {text}  {progress.seconds:.1f} s"
-            n_done = generation - self._first
-            if n_done:
-                left = progress.seconds / n_done * (self.generations - generation)
-                line += f", about {left:.0f} s left"
+            line = f"{self.name}: generation {generation}/{self.generations}  {text}  {progress.seconds:.1f} s{left}"
             print(line, file=sys.stderr, flush=True)
+
+    def _time_left(self, generation: int, seconds: float) -> str:
+        n_done = generation - self._first
+        if not n_done:
+            return ""
+        return f", about {seconds / n_done * (self.generations - generation + self.n_more):.0f} s left"
 
 
 def say(name: str, text: str) -> None:

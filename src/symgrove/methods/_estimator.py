@@ -340,6 +340,10 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         """Threads of one evolution."""
         return self._n_threads()
 
+    def _work_after(self, job: Job) -> float:
+        """Work that follows the last generation, in generations, to tell the time left."""
+        return 0.0
+
     def _shows_generations(self) -> bool:
         """Whether an evolution shows its own progress."""
         return bool(self.verbose)

@@ -222,7 +222,9 @@ class _Run(NamedTuple):
             stops.append(self.stagnation)
         observers: list[Observer] = list(as_list(estimator.callbacks))
         if estimator._shows_generations():
-            observers.append(stack.enter_context(Reporter(job.generations, type(estimator).__name__)))
+            observers.append(
+                stack.enter_context(Reporter(job.generations, type(estimator).__name__, estimator._work_after(job)))
+            )
         if job.checkpoint is not None:
             observers.append(_Saver(self.save))
         return Control(stops, observers, job.max_time, self.history)

@@ -10,6 +10,7 @@ Rows must be held out of whole evolutions: out-of-bag rows shape the terms throu
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -74,8 +75,10 @@ def choose_strength(
     honest = np.full((len(levels), len(training.targets), n_rows), np.nan)
     spread = np.full((len(levels), n_rows), np.nan)
     folds = _folds(training, seed, is_logistic=ground.is_logistic)
+    before = time.perf_counter()
     for f, held_out in enumerate(folds):
-        tell(f"choosing the strength, fold {f + 1} of {len(folds)}")
+        left = (time.perf_counter() - before) / f * (len(folds) - f) if f else None
+        tell(f"choosing the strength, fold {f + 1} of {len(folds)}" + ("" if left is None else f", {left:.0f} s left"))
         rest = take_rows(training, np.setdiff1d(np.arange(n_rows), held_out))
         X = training.X[held_out]
         start = 0
@@ -110,8 +113,18 @@ def _folds(training: Training, seed: int, *, is_logistic: bool) -> list[NDArray[
     if is_logistic:
         labels = np.argmax(training.targets, axis=0) if len(training.targets) > 1 else training.targets[0]
         order = order[np.argsort(labels[order], kind="stable")]
-    n_folds = N_FOLDS if order.size <= MOST_ROWS_FOR_FOLDS else 1
-    return [np.sort(order[f::N_FOLDS]) for f in range(n_folds)]
+    return [np.sort(order[f::N_FOLDS]) for f in range(n_folds(order.size))]
+
+
+def n_folds(n_rows: int) -> int:
+    """How often rows are held out of whole evolutions."""
+    return N_FOLDS if n_rows <= MOST_ROWS_FOR_FOLDS else 1
+
+
+def work_of(path: Path) -> float:
+    """About what a path costs: half of it by its candidates, half by its teams, as on the paper's data."""
+    n_candidates = path.n_populations * path.rules.population_size
+    return path.snapshots[-1] * (n_candidates / 5000 + path.n_teams / 50)
 
 
 def weigh(

@@ -39,7 +39,15 @@ from symgrove.methods._parameters import check_choice
 from symgrove.methods._probabilities import CalibratedClassifier
 from symgrove.methods._run import Found, Job, Outcome, Setting
 from symgrove.methods._several import States
-from symgrove.methods._strength import MOST_ROWS_FOR_FOLDS, Strength, choose_strength, grow, levels_of
+from symgrove.methods._strength import (
+    MOST_ROWS_FOR_FOLDS,
+    Strength,
+    choose_strength,
+    grow,
+    levels_of,
+    n_folds,
+    work_of,
+)
 from symgrove.methods._team_setting import Ground, Path, base_of, make_evolutions, rows_that_fit, take_rows, to_model
 from symgrove.methods._teams import Rules, TeamEvolution, TeamState
 from symgrove.models.consensus import Recurring, recurring_terms
@@ -227,6 +235,13 @@ class _GroveParameters(EvolvedEnsemble):
             weights += [w for w in own if w > 0]
         self._report(chosen, paths, job)
         return Stack(tuple(models), np.array(weights), base_of(job.training))
+
+    def _work_after(self, job: Job) -> float:
+        if self.strength != "auto":
+            return 0.0
+        main = self._main_path(job.generations)
+        cheaper = [_for_folds(path) for path in (main, *self._other_paths(len(job.training.X)))]
+        return n_folds(len(job.training.X)) * sum(map(work_of, cheaper)) / work_of(main) * job.generations
 
     def _tell_progress(self, text: str) -> None:
         if self.verbose:

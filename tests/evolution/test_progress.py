@@ -1,0 +1,28 @@
+"""Progress without a terminal."""
+
+import numpy as np
+from sklearn.datasets import make_friedman1
+
+from symgrove import GroveRegressor
+from symgrove.evolution.progress import Reporter
+from symgrove.evolution.stopping import Progress
+
+
+def told(reporter, capsys):
+    for generation in (0, 5):
+        values = {"generation": generation, "errors": np.ones(3), "n_distinct": 7}
+        reporter(Progress(None, values, 10.0 * generation))
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_time_left_counts_what_follows_the_last_generation(capsys):
+    assert told(Reporter(10, "x"), capsys).endswith("50.0 s, about 50 s left")
+    assert told(Reporter(10, "x", n_more=4.0), capsys).endswith("50.0 s, about 90 s left")
+
+
+def test_grove_counts_the_choice_of_the_strength():
+    X, y = make_friedman1(60, random_state=0)
+    auto, fixed = (GroveRegressor(strength=strength, random_state=0) for strength in ("auto", "fixed"))
+    work = [model._work_after(model._prepare(X, y, None, np.arange(60))) for model in (auto, fixed)]
+    assert 50 < work[0] < 300  # of 100 generations; the measured time is about 1.5 times that of the evolution
+    assert work[1] == 0
