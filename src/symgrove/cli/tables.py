@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from symgrove._files import written_whole
-
 FORMATS = ("csv", "tsv", "parquet")
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 Column = list[Any]  # numbers or texts; None where a value is missing
@@ -69,13 +67,22 @@ def format_of(path: str, wanted: str | None) -> str:
 def read_table(path: str, wanted: str | None = None, separator: str | None = None) -> Table:
     """Read a table; `-` is standard input."""
     kind = format_of(path, wanted)
-    content = sys.stdin.buffer.read() if path == "-" else _read(path)
+    content = _read_input() if path == "-" else _read(path)
     label = "standard input" if path == "-" else repr(path)
     if not content:
         raise ValueError(f"{label} is empty.")
     if kind == "parquet":
         return _from_parquet(content, label)
     return _from_text(content, label, separator or ("\t" if kind == "tsv" else ","))
+
+
+def _read_input() -> bytes:
+    if sys.stdin is None:
+        raise ValueError("standard input is closed, and the data should come from there. Open it, or name a file.")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise ValueError(f"standard input cannot be read ({error.strerror or error}).") from error
 
 
 def _read(path: str) -> bytes:
@@ -179,16 +186,9 @@ def _arrow() -> tuple[Any, Any]:
     return pyarrow.parquet, pyarrow
 
 
-def write_table(columns: dict[str, Column], path: str, wanted: str | None = None) -> None:
-    """Write columns; `-` is standard output."""
-    kind = format_of(path, wanted)
-    content = _to_parquet(columns) if kind == "parquet" else _to_text(columns, "\t" if kind == "tsv" else ",").encode()
-    if path == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    with written_whole(path) as temporary:
-        temporary.write_bytes(content)
+def table_as_bytes(columns: dict[str, Column], kind: str) -> bytes:
+    """The content of a file of this format."""
+    return _to_parquet(columns) if kind == "parquet" else _to_text(columns, "\t" if kind == "tsv" else ",").encode()
 
 
 def _to_text(columns: dict[str, Column], separator: str) -> str:
