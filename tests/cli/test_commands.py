@@ -255,6 +255,33 @@ def test_bad_files(content, message, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["d.csv"]
 
 
+@pytest.mark.parametrize("value", ["inf", "-Infinity", "1e400", " -1E999 "])
+def test_infinite_numbers_are_numbers_that_cannot_be_used(value, folder, tmp_path):
+    rows = [f"{i},{i % 7},{i * 0.5}" for i in range(30)]
+    rows[4] = f"4,{value},2"
+    (tmp_path / "d.csv").write_text("\n".join(["a,b,y", *rows]))
+    fit = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m.json", "-q", *SMALL, "--text", "one-hot"]
+    message = f"column 'b' of {str(tmp_path / 'd.csv')!r} has an infinite number, {value}, in row 6; only finite ones"
+    for options in (["-t", "y"], ["-t", "b"]):
+        done = run(*fit, *options)
+        assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
+    assert run(*fit, "-t", "y", "--ignore", "b").exit_code == 0
+    done = run("predict", tmp_path / "m.json", tmp_path / "d.csv", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["b"][3:6]) == (0, [3.0, None, 5.0])
+    header = "col 0,col 1,col 2,col 3,col 4"
+    done = run("predict", folder / "model.json", "-", stdin=f"{header}\n1,2,3,4,5\n1,2,{value},4,5\n")
+    assert "column 'col 2' of standard input has an infinite number" in done.stderr
+    pq.write_table(pa.table({"a": [1.0, np.inf], "y": [1.0, 2.0]}), tmp_path / "d.parquet")
+    done = run("fit", tmp_path / "d.parquet", "-t", "y", "-o", tmp_path / "m.json", "-q")
+    assert "has an infinite number, inf, in row 2" in done.stderr
+
+
+def test_infinity_among_texts_is_a_text(tmp_path):
+    (tmp_path / "d.csv").write_text("a,y\ninf,1\nred,2\n-nan,3\n")
+    table = read_table(str(tmp_path / "d.csv"))
+    assert table.column("a") == ["inf", "red", None]
+
+
 def test_predict_and_show_say_what_is_wrong(folder, tmp_path):
     done = run("predict", folder / "model.json", "-", stdin="col 0,col 1,col 2,col 4\n1,2,3,4\n")
     assert (done.exit_code, done.stdout) == (2, "")

@@ -117,7 +117,7 @@ def _answers(
 def _typed(table: Any, name: str) -> list[Any]:
     """A column of texts as numbers, if they all are; other values as they are."""
     given: list[Any] = table.given[name]
-    return table.column(name) if all(isinstance(v, str) for v in given) else given
+    return table.as_given(name) if all(isinstance(v, str) for v in given) else given
 
 
 def _spread_out(values: list[Any], rows: list[int], n_rows: int) -> list[Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FORMATS = ("csv", "tsv", "parquet")
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+MISSING = {"", "na", "n/a", "nan", "+nan", "-nan", "null", "none", "?"}
 Column = list[Any]  # numbers or texts; None where a value is missing
 
 
@@ -23,6 +23,7 @@ class Table:
 
     given: dict[str, list[Any]]
     label: str
+    first_row: int  # number of the first row, as people count who look at the file
 
     @property
     def n_rows(self) -> int:
@@ -34,10 +35,24 @@ class Table:
         return {}
 
     def column(self, name: str) -> Column:
-        """All numbers, or all texts, apart from None."""
+        """All finite numbers, or all texts, apart from None."""
         if name not in self._typed:
-            self._typed[name] = _plain(self.given[name], name, self.label)
+            self._typed[name] = self._finite(name, self.as_given(name))
         return self._typed[name]
+
+    def as_given(self, name: str) -> Column:
+        """All numbers, which may be infinite, or all texts, apart from None."""
+        return _plain(self.given[name], name, self.label)
+
+    def _finite(self, name: str, column: Column) -> Column:
+        for i, value in enumerate(column):
+            if isinstance(value, float) and math.isinf(value):
+                raise ValueError(
+                    f"column {name!r} of {self.label} has an infinite number, {_shown(self.given[name][i])}, in row "
+                    f"{self.first_row + i}; only finite ones (up to 1.8e308) can be used. Correct it, leave it empty "
+                    "(a missing value), or leave the column out with --ignore."
+                )
+        return column
 
     def texts(self, name: str) -> Column:
         """The values as they were written, whatever the other rows hold."""
@@ -117,7 +132,7 @@ def _from_text(content: bytes, label: str, separator: str) -> Table:
         raise ValueError(
             f"{label} has one column, {header[0]!r:.60}. Is {other!r} the separator? Give it with --separator."
         )
-    if all(_number(name) is not None for name in header):
+    if all(_number(name) is not None and math.isfinite(float(name)) for name in header):
         raise ValueError(f"the first row of {label} is all numbers; the first row must be the names of the columns.")
     _check_header(header, label)
     for number, row in enumerate(body, start=2):
@@ -126,7 +141,7 @@ def _from_text(content: bytes, label: str, separator: str) -> Table:
                 f"row {number} of {label} has {len(row)} fields, the header {len(header)}. Is {separator!r} the "
                 "separator? Another one is given with --separator."
             )
-    return Table({name: [row[i] for row in body] for i, name in enumerate(header)}, label)
+    return Table({name: [row[i] for row in body] for i, name in enumerate(header)}, label, 2)
 
 
 def _check_header(header: Sequence[str], label: str) -> None:
@@ -142,7 +157,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and "_" not in text else None
+    return None if math.isnan(value) or "_" in text else value
 
 
 def _from_parquet(content: bytes, label: str) -> Table:
@@ -152,11 +167,11 @@ def _from_parquet(content: bytes, label: str) -> Table:
     except (arrow.ArrowInvalid, OSError) as error:
         raise ValueError(f"{label} cannot be read as Parquet: {error}.") from error
     _check_header(table.column_names, label)
-    return Table({name: table.column(name).to_pylist() for name in table.column_names}, label)
+    return Table({name: table.column(name).to_pylist() for name in table.column_names}, label, 1)
 
 
 def _plain(values: list[Any], name: str, label: str) -> Column:
-    """Numbers if all that is there are numbers, else texts; None for what is missing."""
+    """Numbers if all that is there are numbers, finite or not, else texts; None for what is missing."""
     found = [None if _is_missing(v) else v for v in values]
     known = [v for v in found if v is not None]
     odd = next((v for v in known if not isinstance(v, (str, bool, int, float))), None)
