@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -119,6 +120,14 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
+def _stacked(model: Any) -> str:
+    if model.found_ == 1 and math.isnan(model.validation_score_):
+        return "1: the strength was not chosen, so it says nothing about the data"
+    return (
+        f"{model.found_:.2f}, at most 1; the rest of the prediction is the target's mean. Not a share of its variation"
+    )
+
+
 def _about(model: Any) -> list[tuple[str, str]]:
     seconds = model.history_.get("seconds")
     told = [
@@ -129,6 +138,6 @@ def _about(model: Any) -> list[tuple[str, str]]:
     if seconds is not None and len(seconds):
         told.append(("time of the evolution", f"{float(seconds[-1]):.1f} s"))
     if hasattr(model, "found_"):
-        told.append(("found", f"{model.found_:.2f} of 1: how much of the target's variation there was to be found"))
+        told.append(("sum of the stacking weights", _stacked(model)))
     told += [(name, version(name)) for name in PACKAGES]
     return [*told, ("Python", platform.python_version())]
