@@ -16,6 +16,7 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.mathml import to_mathml
 from symgrove.forest.primitives import BUILTIN, PrimitiveSet
 from symgrove.report.data_summary import summarise
+from symgrove.report.exports import all_exports
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
@@ -263,6 +264,48 @@ def test_the_start_is_a_row(fitted):
     start = [next(c["value"] for c in data["controls"] if c["feature"] == j) for j in range(5)]
     assert (start == X).all(axis=1).any()
     assert all(c["low"] <= c["value"] <= c["high"] for c in data["controls"])
+
+
+def test_the_start_has_the_most_frequent_category():
+    rng = np.random.default_rng(0)
+    kinds = np.array(["a"] * 8 + ["b"] * 52 + ["c"] * 60)
+    numbers = rng.normal(size=120) + np.where(kinds == "a", 0, 5)  # the median is nearest to rare "b"
+    numbers[kinds == "c"] *= -1
+    one_hot = (kinds[:, None] == np.array(["a", "b", "c"])).astype(float)
+    codes = np.select([kinds == "b", kinds == "c"], [0, 2], 1)  # the median, 1, is the rarest
+    missing = np.zeros((4, 3))
+    X = np.column_stack([np.append(numbers, [0.0] * 4), np.vstack([one_hot, missing]), np.append(codes, [2] * 4)])
+    names = ["n", "kind=a", "kind=b", "kind=c", "code"]
+    frame, y = pd.DataFrame(X, columns=names), X[:, 0]
+    model = sg.TwoSEGPRegressor(**SETTINGS).fit(frame, y)
+    sources = [
+        {"name": "n", "fill": None, "categories": None},
+        {"name": "kind", "fill": 0.0, "categories": ["a", "b", "c"]},
+        {"name": "code", "fill": None, "categories": None},
+    ]
+    for table, n_rows in (
+        (None, 120),
+        ({"sources": sources}, 124),
+    ):  # without a table, nothing says what belongs together
+        model.table_ = table
+        data = controls(model, choose_rows(model, frame[:n_rows], y[:n_rows], None), 0.9)
+        assert data["start"][1:] == [0, 0, 1, 2]
+        assert (data["start"] == X).all(axis=1).any()
+    assert next(c for c in data["controls"] if c["kind"] == "choice")["value"] == 2
+
+
+def test_commands_name_the_file_of_the_model(fitted, monkeypatch):
+    model, *_ = fitted
+    monkeypatch.setattr("symgrove.report.exports.LARGEST", 10)
+    for file, wanted in (
+        (None, 'too long for a page; model.export("c") writes it'),
+        ("my model's.json", """too long for a page; symgrove export 'my model'"'"'s.json' --to c writes it"""),
+        ("-m.json", "too long for a page; symgrove export ./-m.json --to c writes it"),
+    ):
+        assert next(made for made in all_exports(model, file) if made.name == "c").problem == wanted
+    monkeypatch.setattr("symgrove.report.exports.MOST_STEPS_FOR_SQL", 1)
+    told = {made.name: made.problem for made in all_exports(model, "m.json")}
+    assert told["sql"] == "a very long query; symgrove export m.json --to sql --dialect duckdb writes it"
 
 
 def test_other_estimators_get_a_message(fitted):

@@ -41,7 +41,16 @@ def report(
         X, y = _rows(estimator, read_table(data, input_format, separator), target)
         known = None if train is None else _rows(estimator, read_table(train, None, separator), target)
         with naming(output):
-            build(estimator, X, y, path=output, train=known, title=title or model.stem, coverage=coverage)
+            build(
+                estimator,
+                X,
+                y,
+                path=output,
+                train=known,
+                title=title or model.stem,
+                coverage=coverage,
+                model_file=model,
+            )
         tell(f"written: {output}")
 
 

@@ -37,6 +37,7 @@ def report(
     train: tuple[Any, Any] | None = None,
     title: str | None = None,
     coverage: float = 0.9,
+    model_file: str | os.PathLike[str] | None = None,
 ) -> str:
     """A page about a fitted model: one HTML file that needs nothing else.
 
@@ -53,6 +54,8 @@ def report(
     title : str, optional
     coverage : float
         Of the intervals that are shown; at most 0.999.
+    model_file : path, optional
+        Where the model is saved, for commands that the page shows.
 
     Returns
     -------
@@ -61,7 +64,7 @@ def report(
     check_number("coverage", coverage, 0, LARGEST_COVERAGE)
     start = time.perf_counter()
     rows = choose_rows(model, X, y, train)
-    exports = all_exports(model)
+    exports = all_exports(model, None if model_file is None else os.fspath(model_file))
     has_plan = any(export.content for export in exports)
     with warnings.catch_warnings():
         # Few rows, features that are all alike: the page shows what there is.
