@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from datetime import date
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from sklearn.datasets import load_iris, make_friedman1
 from typer.testing import CliRunner
 
 import symgrove as sg
+from symgrove.cli import doctor as doctor_command
 from symgrove.cli import fit as fit_command
 from symgrove.cli.app import app
 from symgrove.cli.tables import read_table
@@ -373,6 +375,15 @@ def test_doctor_parameters_bench_and_version(monkeypatch):
     assert run("--version").stdout == f"symgrove {sg.__version__}\n"
     done = run("bench", "--rows", "50", "--repeats", "1", "--json")
     assert json.loads(done.stdout)["models"]["Grove, fixed strength"]["fit_s"] > 0
+
+
+def test_doctor_calls_needed_what_the_package_needs():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    needed = {re.split("[>=]", name)[0] for name in project["dependencies"]}
+    assert set(doctor_command.PACKAGES) == needed
+    extras = ("studies", "parquet", "export", "trees")
+    optional = {re.split("[>=]", name)[0] for extra in extras for name in project["optional-dependencies"][extra]}
+    assert set(doctor_command.OPTIONAL) == optional
 
 
 def test_help_loads_nothing_heavy():

@@ -13,8 +13,10 @@ import typer
 from symgrove.cli._common import FAILED, clean_errors, echo, print_json
 from symgrove.cli.outputs import check_printable
 
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl", "typer", "rich")
-OPTIONAL = ("pandas", "pyarrow", "matplotlib", "sympy", "onnx", "skl2onnx", "openpyxl", "xgboost", "lightgbm")
+PACKAGES = (
+    "numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl", "matplotlib", "jinja2", "typer", "rich",
+)  # fmt: skip
+OPTIONAL = ("pandas", "pyarrow", "sympy", "onnx", "skl2onnx", "openpyxl", "xgboost", "lightgbm", "mapie")
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
