@@ -141,6 +141,16 @@ def test_files_do_not_need_standard_streams(files):
     assert "double predict" in (files / "m.c").read_text()
 
 
+def test_pipes_may_have_names(files):
+    command = "set -o pipefail; symgrove export model.json --to c -o {} | cat > m.c"
+    done = shell(command.format("/dev/stdout"), files, text=True)
+    assert (done.returncode, done.stderr) == (0, "written: /dev/stdout\n")
+    assert "double predict" in (files / "m.c").read_text()
+    done = shell(f"{FIT} -o >(cat > m.json); wait $!", files, text=True)
+    assert done.returncode == 0, done.stderr
+    sg.load(files / "m.json")
+
+
 def test_help_into_a_full_device_is_a_message(files):
     done = shell("symgrove --help > /dev/full", files, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
