@@ -21,7 +21,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     Links are followed, and the permissions of a file that is replaced are kept. A pipe or a device cannot be replaced:
     what was written is copied into it. Temporary files of processes that were killed go with the next write.
     """
-    target = Path(os.path.realpath(path))
+    # The pipe behind a name such as /dev/stdout has no name of its own.
+    target = Path(path if os.path.exists(path) and not os.path.isfile(path) else os.path.realpath(path))
     is_special = target.exists() and not target.is_file()
     try:
         temporary = temporary_file(target, None if is_special else target.parent)

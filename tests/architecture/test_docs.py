@@ -64,6 +64,22 @@ def test_shell_blocks_run_or_name_existing_targets(code, tmp_path):
         subprocess.run([*command.split(), "-n"], cwd=ROOT, check=True, capture_output=True)
 
 
+def prose(document):
+    """Text without code and links."""
+    return re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", document.read_text(), flags=re.DOTALL)
+
+
+def test_words_that_the_glossary_refuses_are_not_used():
+    rows = [line.split("|") for line in (ROOT / "docs" / "glossary.md").read_text().splitlines() if "|" in line][2:]
+    refused = [word.strip() for row in rows for word in row[3].split(",") if word.strip()]
+    assert len(refused) > 5
+    pattern = re.compile(rf"(?<!environment )\b({'|'.join(refused)})s?\b", flags=re.IGNORECASE)
+    assert not [row for row in rows if pattern.search(row[1] + row[2])]
+    for document in DOCUMENTS:
+        if document.name not in ("glossary.md", "results.md"):
+            assert not pattern.findall(prose(document)), document
+
+
 def test_readme_lists_every_make_target():
     listed = subprocess.run(["make"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     targets = re.findall(r"make ([a-z-]+)", listed)

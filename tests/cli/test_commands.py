@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from datetime import date
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from sklearn.datasets import load_iris, make_friedman1
 from typer.testing import CliRunner
 
 import symgrove as sg
+from symgrove.cli import doctor as doctor_command
 from symgrove.cli import fit as fit_command
 from symgrove.cli.app import app
 from symgrove.cli.tables import read_table
@@ -255,6 +257,33 @@ def test_bad_files(content, message, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["d.csv"]
 
 
+@pytest.mark.parametrize("value", ["inf", "-Infinity", "1e400", " -1E999 "])
+def test_infinite_numbers_are_numbers_that_cannot_be_used(value, folder, tmp_path):
+    rows = [f"{i},{i % 7},{i * 0.5}" for i in range(30)]
+    rows[4] = f"4,{value},2"
+    (tmp_path / "d.csv").write_text("\n".join(["a,b,y", *rows]))
+    fit = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m.json", "-q", *SMALL, "--text", "one-hot"]
+    message = f"column 'b' of {str(tmp_path / 'd.csv')!r} has an infinite number, {value}, in row 6; only finite ones"
+    for options in (["-t", "y"], ["-t", "b"]):
+        done = run(*fit, *options)
+        assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
+    assert run(*fit, "-t", "y", "--ignore", "b").exit_code == 0
+    done = run("predict", tmp_path / "m.json", tmp_path / "d.csv", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["b"][3:6]) == (0, [3.0, None, 5.0])
+    header = "col 0,col 1,col 2,col 3,col 4"
+    done = run("predict", folder / "model.json", "-", stdin=f"{header}\n1,2,3,4,5\n1,2,{value},4,5\n")
+    assert "column 'col 2' of standard input has an infinite number" in done.stderr
+    pq.write_table(pa.table({"a": [1.0, np.inf], "y": [1.0, 2.0]}), tmp_path / "d.parquet")
+    done = run("fit", tmp_path / "d.parquet", "-t", "y", "-o", tmp_path / "m.json", "-q")
+    assert "has an infinite number, inf, in row 2" in done.stderr
+
+
+def test_infinity_among_texts_is_a_text(tmp_path):
+    (tmp_path / "d.csv").write_text("a,y\ninf,1\nred,2\n-nan,3\n")
+    table = read_table(str(tmp_path / "d.csv"))
+    assert table.column("a") == ["inf", "red", None]
+
+
 def test_predict_and_show_say_what_is_wrong(folder, tmp_path):
     done = run("predict", folder / "model.json", "-", stdin="col 0,col 1,col 2,col 4\n1,2,3,4\n")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -298,8 +327,8 @@ def test_a_full_disk_leaves_nothing_half_written(folder, tmp_path):
     done = shell(
         f"ulimit -f 1; symgrove predict {folder / 'model.json'} {folder / 'numbers.csv'} -o p.csv", tmp_path, text=True
     )
-    assert done.returncode == 2
-    assert "File too large" in done.stderr
+    assert done.returncode == 1
+    assert "'p.csv' cannot be written (File too large)" in done.stderr
     assert [p.name for p in tmp_path.rglob("*")] == ["tmp"]
 
 
@@ -346,6 +375,15 @@ def test_doctor_parameters_bench_and_version(monkeypatch):
     assert run("--version").stdout == f"symgrove {sg.__version__}\n"
     done = run("bench", "--rows", "50", "--repeats", "1", "--json")
     assert json.loads(done.stdout)["models"]["Grove, fixed strength"]["fit_s"] > 0
+
+
+def test_doctor_calls_needed_what_the_package_needs():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    needed = {re.split("[>=]", name)[0] for name in project["dependencies"]}
+    assert set(doctor_command.PACKAGES) == needed
+    extras = ("studies", "parquet", "export", "trees")
+    optional = {re.split("[>=]", name)[0] for extra in extras for name in project["optional-dependencies"][extra]}
+    assert set(doctor_command.OPTIONAL) == optional
 
 
 def test_help_loads_nothing_heavy():

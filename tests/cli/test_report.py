@@ -21,10 +21,20 @@ def test_report_of_a_model_and_its_data(folder, tmp_path):  # noqa: F811
     assert done.exit_code == 0, done.output
     page = (tmp_path / "page.html").read_text()
     assert "<h1>m</h1>" in page
+    assert "export model.json" not in page
     assert (
         "Scores are of 36 rows that the model was not fitted on. The other models are trained on 84 training rows."
         in page
     )
+
+
+def test_the_page_names_the_model_file(folder, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("symgrove.report.exports.LARGEST", 10)
+    (tmp_path / "my model.json").write_bytes((folder / "model.json").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    done = run("report", "my model.json", folder / "numbers.csv", "-o", "page.html")
+    assert done.exit_code == 0, done.output
+    assert "symgrove export &#39;my model.json&#39; --to c writes it" in (tmp_path / "page.html").read_text()
 
 
 def test_texts_and_missing_values(folder, tmp_path):  # noqa: F811

@@ -184,6 +184,17 @@ def test_a_pipeline_of_classes_becomes_onnx(classifier):
     np.testing.assert_allclose(shares, pipeline.predict_proba(X), atol=1e-9)
 
 
+def test_sqlite_has_empty_names_and_duckdb_has_not(friedman):
+    X, y = friedman
+    frame = pd.DataFrame(X, columns=["a", "", "c", "d", "e"])
+    model = sg.GroveRegressor(**SMALL, strength="fixed").fit(frame, y)
+    rows, names = query(model._plan(), X, "sqlite")
+    assert names == ["a", "", "c", "d", "e", "prediction"]
+    np.testing.assert_allclose([row[-1] for row in rows], model.predict(frame), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"feature 1 has an empty name, and DuckDB .* choose dialect='sqlite'"):
+        model.export("sql", dialect="duckdb")
+
+
 def test_errors_say_what_is_accepted(grove, friedman, tmp_path):
     with pytest.raises(ValueError, match=r"cannot export to 'pyton'. Did you mean 'python'"):
         grove.export("pyton")

@@ -35,6 +35,17 @@ def close():
     plt.close("all")
 
 
+def test_errors_of_predictions_are_of_numbers(classifier):
+    model, X, y = classifier
+    names = np.array(["setosa", "versicolor", "virginica"])
+    texts = sg.GroveClassifier(**METHODS[sg.GroveClassifier]).fit(X, names[y])
+    for known, labels in ((model, y), (texts, names[y])):
+        with pytest.raises(ValueError, match=r"GroveClassifier predicts classes\. CalibrationDisplay shows"):
+            inspection.PredictionErrorDisplay.from_estimator(known, X, labels)
+    with pytest.raises(ValueError, match="actual must hold real numbers"):
+        inspection.PredictionErrorDisplay(names[y], names[y])
+
+
 def test_partial_dependence(regressor):
     model, X, _ = regressor
     display = inspection.PartialDependenceDisplay.from_estimator(model, X, ["x0", 3], n_points=9)

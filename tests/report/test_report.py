@@ -16,6 +16,7 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.mathml import to_mathml
 from symgrove.forest.primitives import BUILTIN, PrimitiveSet
 from symgrove.report.data_summary import summarise
+from symgrove.report.exports import all_exports
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
@@ -92,8 +93,70 @@ def test_of_many_new_rows_one_fifth_judges_the_other_models(fitted):
     linear = r2_score(y_test, LinearRegression().fit(X_train, y_train).predict(X_test))
     line = next(line for line in scores.lines if line.name == "linear regression")
     assert line.values[0] == f"{linear:.3f}"
-    assert "four fifths" in line.how
+    assert (line.n_trained, line.how) == ("2400", "one fifth of these rows, trained on the others")
+    assert "trained on 2400 rows, this one on 200: that favours them." in scores.caution
     assert scores.lines[0].values[0] == f"{model.score(X, y):.3f}"
+
+
+def trained(scores):
+    return [line.n_trained for line in scores.lines if "left out" not in line.name]
+
+
+def test_the_table_says_how_many_rows_each_model_was_trained_on(fitted):
+    model, X, y = fitted
+    same = score_all(model, choose_rows(model, X, y, None), 0.9)
+    assert (trained(same), same.caution) == (["200"] * 4, "")
+    given = score_all(model, choose_rows(model, X[200:], y[200:], (X[:200], y[:200])), 0.9)
+    assert (trained(given), given.caution) == (["200"] * 4, "")
+    assert given.lines[-1].how == "same training rows, same rows"
+    new = score_all(model, choose_rows(model, X[200:], y[200:], None), 0.9)
+    assert trained(new) == ["200", "80", "80", "80"]
+    assert new.caution.startswith("The other models were trained on 80 rows, this one on 200: that favours it. With")
+    part = score_all(model, choose_rows(model, X[150:], y[150:], None), 0.9)
+    assert trained(part) == ["200", "50", "50", "50"]
+    assert part.caution == "The other models were trained on 50 rows, this one on 200: that favours it."
+    assert part.lines[-1].how == "same rows"
+    page = sg.report(model, X[200:], y[200:])
+    assert new.caution in page
+    assert '<th scope="col">rows trained on</th>' in page
+    assert "trained on" not in re.search("<tfoot>.*</tfoot>|$", sg.report(model, X, y), re.DOTALL)[0]
+
+
+def test_training_rows_that_are_not_known_are_not_made_up(fitted):
+    _, X, y = fitted
+    unmarked = sg.TwoSEGPRegressor(**SETTINGS).fit(X[:200], y[:200])
+    unmarked._seen = {}
+    new = score_all(unmarked, choose_rows(unmarked, X[200:], y[200:], None), 0.9)
+    assert trained(new) == ["not known", "80", "80", "80"]
+    assert new.caution == "The other models were trained on other rows than this one."
+    given = score_all(unmarked, choose_rows(unmarked, X[200:], y[200:], (X[:200], y[:200])), 0.9)
+    assert (trained(given), given.caution) == (["200"] * 4, "")
+
+
+def test_of_very_many_training_rows_other_models_get_a_part(fitted, monkeypatch):
+    model, X, y = fitted
+    for module in ("rows", "scores"):
+        monkeypatch.setattr(f"symgrove.report.{module}.MOST_TO_TRAIN", 150)
+    rows = choose_rows(model, X, y, None)
+    assert "The other models are trained on 150 of 200 training rows." in rows.note
+    scores = score_all(model, rows, 0.9)
+    assert trained(scores) == ["200", "150", "150", "150"]
+    assert "that favours it." in scores.caution
+
+
+def test_the_sum_of_the_weights_is_not_called_a_share_of_the_variation():
+    X, y = np.random.default_rng(0).normal(size=(2, 60, 2))
+    for strength, wanted in (
+        ("fixed", "1: the strength was not chosen, so it says nothing about the data"),
+        ("auto", None),
+    ):
+        settings = {"generations": 3, "population_size": 40, "n_estimators": 4, "random_state": 0}
+        model = sg.GroveRegressor(**settings, strength=strength).fit(X, y[:, 0])
+        page = sg.report(model, X, y[:, 0])
+        told = re.search('sum of the stacking weights</th><td class="text">(.*?)</td>', page)[1]
+        assert told == wanted or told.startswith(f"{model.found_:.2f}, at most 1; the rest of the prediction")
+        assert "to be found" not in page
+    assert "Not a share of the target's variation" in " ".join(sg.GroveRegressor.__doc__.split())
 
 
 def test_scores_of_classes_with_rows_that_lack_one():
@@ -201,6 +264,48 @@ def test_the_start_is_a_row(fitted):
     start = [next(c["value"] for c in data["controls"] if c["feature"] == j) for j in range(5)]
     assert (start == X).all(axis=1).any()
     assert all(c["low"] <= c["value"] <= c["high"] for c in data["controls"])
+
+
+def test_the_start_has_the_most_frequent_category():
+    rng = np.random.default_rng(0)
+    kinds = np.array(["a"] * 8 + ["b"] * 52 + ["c"] * 60)
+    numbers = rng.normal(size=120) + np.where(kinds == "a", 0, 5)  # the median is nearest to rare "b"
+    numbers[kinds == "c"] *= -1
+    one_hot = (kinds[:, None] == np.array(["a", "b", "c"])).astype(float)
+    codes = np.select([kinds == "b", kinds == "c"], [0, 2], 1)  # the median, 1, is the rarest
+    missing = np.zeros((4, 3))
+    X = np.column_stack([np.append(numbers, [0.0] * 4), np.vstack([one_hot, missing]), np.append(codes, [2] * 4)])
+    names = ["n", "kind=a", "kind=b", "kind=c", "code"]
+    frame, y = pd.DataFrame(X, columns=names), X[:, 0]
+    model = sg.TwoSEGPRegressor(**SETTINGS).fit(frame, y)
+    sources = [
+        {"name": "n", "fill": None, "categories": None},
+        {"name": "kind", "fill": 0.0, "categories": ["a", "b", "c"]},
+        {"name": "code", "fill": None, "categories": None},
+    ]
+    for table, n_rows in (
+        (None, 120),
+        ({"sources": sources}, 124),
+    ):  # without a table, nothing says what belongs together
+        model.table_ = table
+        data = controls(model, choose_rows(model, frame[:n_rows], y[:n_rows], None), 0.9)
+        assert data["start"][1:] == [0, 0, 1, 2]
+        assert (data["start"] == X).all(axis=1).any()
+    assert next(c for c in data["controls"] if c["kind"] == "choice")["value"] == 2
+
+
+def test_commands_name_the_file_of_the_model(fitted, monkeypatch):
+    model, *_ = fitted
+    monkeypatch.setattr("symgrove.report.exports.LARGEST", 10)
+    for file, wanted in (
+        (None, 'too long for a page; model.export("c") writes it'),
+        ("my model's.json", """too long for a page; symgrove export 'my model'"'"'s.json' --to c writes it"""),
+        ("-m.json", "too long for a page; symgrove export ./-m.json --to c writes it"),
+    ):
+        assert next(made for made in all_exports(model, file) if made.name == "c").problem == wanted
+    monkeypatch.setattr("symgrove.report.exports.MOST_STEPS_FOR_SQL", 1)
+    told = {made.name: made.problem for made in all_exports(model, "m.json")}
+    assert told["sql"] == "a very long query; symgrove export m.json --to sql --dialect duckdb writes it"
 
 
 def test_other_estimators_get_a_message(fitted):

@@ -6,9 +6,9 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import typer
 
@@ -33,6 +33,34 @@ def fail(text: str, code: int = BAD_INPUT) -> NoReturn:
     raise typer.Exit(code)
 
 
+class Messages:
+    """Standard error that may be closed, full or a pipe that nobody reads: then messages are lost, not the work."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def isatty(self) -> bool:
+        """Whether someone watches."""
+        return self._stream is not None and self._stream.isatty()
+
+    def write(self, text: str) -> int:
+        """Write, or lose it."""
+        if not isinstance(text, str):
+            raise TypeError(f"expected text, got {type(text).__name__}.")
+        with suppress(OSError):
+            return self._stream.write(text) if self._stream is not None else len(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or lose it."""
+        with suppress(OSError):
+            if self._stream is not None:
+                self._stream.flush()
+
+
 @contextmanager
 def clean_errors() -> Iterator[None]:
     """Bad input and files that cannot be read or written are messages, not tracebacks."""
@@ -40,10 +68,8 @@ def clean_errors() -> Iterator[None]:
         yield
     except (ValueError, TypeError, ImportError) as error:
         fail(str(error))
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it closes stdout.
-        sys.stdout = None  # type: ignore[assignment]
-        raise typer.Exit(0) from None
+    except BrokenPipeError as error:
+        cannot_print(error)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         fail(f"{place}{error.strerror or error}")
@@ -51,14 +77,30 @@ def clean_errors() -> Iterator[None]:
         fail("stopped", INTERRUPTED)
 
 
+def cannot_print(error: OSError) -> NoReturn:
+    """End after an error of standard output; whoever stops reading it has seen enough."""
+    sys.stdout = None  # type: ignore[assignment]  # Python would complain once more when it closes stdout
+    if isinstance(error, BrokenPipeError):
+        raise typer.Exit(0) from None
+    fail(f"standard output cannot be written ({error.strerror or error})", FAILED)
+
+
 def tell(text: str) -> None:
     """Something that is not a result."""
     typer.echo(text, err=True)
 
 
+def echo(text: str) -> None:
+    """A result, or a line of it."""
+    try:
+        typer.echo(text)
+    except OSError as error:
+        cannot_print(error)
+
+
 def print_json(value: Any) -> None:
     """A result for machines; JSON has no infinite numbers, so they are null."""
-    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+    echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:

@@ -5,11 +5,13 @@ Modules of commands load nothing heavy before a command runs: `--help` answers a
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 import typer
 
 from symgrove import __version__
+from symgrove.cli._common import Messages, cannot_print
 from symgrove.cli.bench import bench
 from symgrove.cli.doctor import doctor
 from symgrove.cli.export import export
@@ -20,7 +22,22 @@ from symgrove.cli.report import report
 from symgrove.cli.show import show
 from symgrove.experiments.names import NAMES
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, rich_markup_mode=None)
+
+class _App(typer.Typer):
+    """The command as it is started from a shell, whose streams may be closed or full."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        sys.stderr = Messages(sys.stderr)  # type: ignore[assignment]
+        try:
+            return super().__call__(*arguments, **options)
+        except OSError as error:  # in the text of --help; commands have their own
+            try:
+                cannot_print(error)
+            except typer.Exit as end:
+                sys.exit(end.exit_code)
+
+
+app = _App(no_args_is_help=True, add_completion=True, rich_markup_mode=None)
 # Unknown options of `fit` are parameters of the estimator.
 app.command("fit", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(fit)
 app.command("predict")(predict)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from symgrove.cli._common import clean_errors, print_json, tell
+from symgrove.cli._common import clean_errors, echo, print_json, tell
+from symgrove.cli.outputs import check_printable
 
 
 def bench(
@@ -17,6 +18,7 @@ def bench(
 ) -> None:
     """Time fits and predictions on one core, against a random forest of 500 trees on the same data."""
     with clean_errors():
+        check_printable()
         from sklearn.datasets import make_friedman1
         from sklearn.ensemble import RandomForestRegressor
 
@@ -38,10 +40,10 @@ def bench(
         if as_json:
             print_json({"rows": rows, "models": found})
             return
-        typer.echo(f"{rows} rows of Friedman's first problem, one core, best of {repeats}")
-        typer.echo(f"{'':30}{'fit, s':>9}{'forest = 1':>12}{'predict, s':>12}")
+        echo(f"{rows} rows of Friedman's first problem, one core, best of {repeats}")
+        echo(f"{'':30}{'fit, s':>9}{'forest = 1':>12}{'predict, s':>12}")
         for name, t in found.items():
-            typer.echo(f"{name:30}{t['fit_s']:9.2f}{t['times_the_forest']:12.2f}{t['predict_s']:12.3f}")
+            echo(f"{name:30}{t['fit_s']:9.2f}{t['times_the_forest']:12.2f}{t['predict_s']:12.3f}")
 
 
 def _time(model: Any, X: Any, y: Any, repeats: int) -> dict[str, float]:

@@ -10,15 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
-from symgrove.cli._common import FAILED, clean_errors, print_json
+from symgrove.cli._common import FAILED, clean_errors, echo, print_json
+from symgrove.cli.outputs import check_printable
 
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl", "typer", "rich")
-OPTIONAL = ("pandas", "pyarrow", "matplotlib", "sympy", "onnx", "skl2onnx", "openpyxl", "xgboost", "lightgbm")
+PACKAGES = (
+    "numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl", "matplotlib", "jinja2", "typer", "rich",
+)  # fmt: skip
+OPTIONAL = ("pandas", "pyarrow", "sympy", "onnx", "skl2onnx", "openpyxl", "xgboost", "lightgbm", "mapie")
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Show versions, threads, the compile cache and GPUs, and fit a small model."""
     with clean_errors():
+        check_printable()
         found: dict[str, Any] = {
             "symgrove": _version("symgrove"),
             "python": sys.version.split()[0],
@@ -93,7 +97,6 @@ def _small_fit() -> dict[str, Any]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    echo = typer.echo
     echo(f"symgrove {found['symgrove']}, Python {found['python']}")
     echo("needed:   " + ", ".join(f"{n} {v or 'MISSING'}" for n, v in found["packages"].items()))
     echo("optional: " + ", ".join(f"{n} {v or '-'}" for n, v in found["optional"].items()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from symgrove.cli._common import clean_errors, read_model, tell
+from symgrove.cli._common import clean_errors, echo, read_model, tell
+from symgrove.cli.outputs import check_output, naming, print_bytes
 
 TARGETS = ("python", "c", "javascript", "sql", "excel", "onnx", "text", "latex", "sympy")
 
@@ -32,16 +32,18 @@ def export(
         options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
         if keep is not None:
             options["keep"] = [column.strip() for column in keep.split(",") if column.strip()]
-        estimator = read_model(model)
         if LANGUAGES[name].makes == "file" and output == "-":
             raise ValueError(f"an export to {name} is a file; name it with -o.")
-        made = estimator.export(name, None if output == "-" else output, **options)
+        check_output(output, {"the model": model})
+        estimator = read_model(model)
+        with naming(output):
+            made = estimator.export(name, None if output == "-" else output, **options)
         if output != "-":
             tell(f"written: {output}")
         elif name == "onnx":
-            sys.stdout.buffer.write(made.SerializeToString())
+            print_bytes(made.SerializeToString())
         else:
-            typer.echo(str(made).rstrip("\n"))
+            echo(str(made).rstrip("\n"))
         _note_preparation(estimator)
 
 

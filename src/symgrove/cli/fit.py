@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from symgrove.cli._common import FAILED, INTERRUPTED, METHODS, clean_errors, fail, nearest, print_json, tell
+from symgrove.cli._common import FAILED, INTERRUPTED, METHODS, clean_errors, echo, fail, nearest, print_json, tell
+from symgrove.cli.outputs import check_output, check_printable, write_printed
 
 # Parameters that options of the command set, or that only make sense in Python.
 _NOT_HERE = ("callbacks", "warm_start", "n_jobs", "random_state", "verbose")
@@ -56,7 +57,9 @@ def fit(
         ):
             if value not in accepted:
                 raise ValueError(f"--{option} must be one of {', '.join(accepted)}, got {value!r}.")
-        check_output(output)
+        check_output(output, {"the data": data, "the checkpoint": checkpoint_of(context.args)})
+        if as_json:
+            check_printable()
         table = read_table(data, input_format, separator)
         prepared = p.prepare(table, target, _names(features), _names(ignore), missing, text)
         X, rows, _ = prepared.features_of(table)
@@ -72,7 +75,7 @@ def fit(
         seconds = time.perf_counter() - start
         model.table_ = prepared.to_document()
         place = save_model(model, output)
-        _report(model, place, seconds, is_json=as_json, out=sys.stderr if str(output) == "-" else sys.stdout)
+        _report(model, place, seconds, is_json=as_json, is_told=str(output) == "-")
         if model.stop_reason_ == "interrupted":
             raise typer.Exit(INTERRUPTED)
 
@@ -108,18 +111,6 @@ class NamedColumns:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.X if dtype is None else self.X.astype(dtype)
-
-
-def check_output(path: Path) -> None:
-    """See that a file can be written here, before any work is done."""
-    if str(path) == "-":
-        return
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a folder; name a file.")
-    if not path.parent.exists():
-        raise ValueError(f"there is no folder {str(path.parent)!r}.")
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"no permission to write into the folder {str(path.parent)!r}.")
 
 
 def estimator_class(method: str, task: str) -> Any:
@@ -160,6 +151,16 @@ def parse_parameters(words: list[str], cls: Any) -> dict[str, Any]:
     return found
 
 
+def checkpoint_of(words: list[str]) -> str | None:
+    """The file of the option --checkpoint, if it is there."""
+    for word, following in zip(words, [*words[1:], None], strict=False):
+        if word == "--checkpoint":
+            return following
+        if word.startswith("--checkpoint="):
+            return word.removeprefix("--checkpoint=")
+    return None
+
+
 def parse_value(text: str) -> Any:
     """A number, a truth value, nothing, a list by commas, or a text."""
     words = {"true": True, "false": False, "none": None, "yes": True, "no": False}
@@ -176,35 +177,38 @@ def save_model(model: Any, output: Path) -> str:
     """Write the model; if that fails, somewhere else rather than nowhere."""
     from symgrove.methods.saving import to_document
 
-    if str(output) == "-":
-        import json
-
-        sys.stdout.write(json.dumps(to_document(model), separators=(",", ":")) + "\n")
-        return "standard output"
+    is_printed = str(output) == "-"
+    place = "standard output" if is_printed else str(output)
     try:
-        model.save(output)
-        return str(output)
+        if is_printed:
+            write_printed((json.dumps(to_document(model), separators=(",", ":")) + "\n").encode())
+        else:
+            model.save(output)
+        return place
     except OSError as error:
-        rescue = Path(tempfile.gettempdir()) / f"symgrove-{os.getpid()}-{output.name}"
+        why = error.strerror or error
+        rescue = Path(f"symgrove-{os.getpid()}-{'model.json' if is_printed else output.name}")
         try:
+            rescue = Path(tempfile.gettempdir()) / rescue
             model.save(rescue)
         except OSError:
-            fail(f"{output} cannot be written ({error.strerror}), and neither can {rescue}; the model is lost", FAILED)
-        fail(f"{output} cannot be written ({error.strerror}); the model is in {rescue}", FAILED)
+            fail(f"{place} cannot be written ({why}), and neither can {rescue}; the model is lost", FAILED)
+        fail(f"{place} cannot be written ({why}); the model is in {rescue}", FAILED)
 
 
-def _report(model: Any, place: str, seconds: float, *, is_json: bool, out: Any) -> None:
+def _report(model: Any, place: str, seconds: float, *, is_json: bool, is_told: bool) -> None:
     from symgrove.cli.show import summary_of
 
     summary = {"model": place, "seconds": round(seconds, 3), **summary_of(model)}
-    if is_json and out is sys.stdout:
+    if is_json and not is_told:
         print_json(summary)
         return
     score = summary["score"]
     shown = "" if score is None else f", {summary['score_of']} {score:.4g}"
     is_stopped = " (stopped; this is what was found so far)" if model.stop_reason_ == "interrupted" else ""
     text = f"{place}: {summary['estimator']}, {summary['n_members']} members, {summary['size']} nodes{shown}"
-    typer.echo(f"{text}, {seconds:.1f} s{is_stopped}", file=out)
+    line = f"{text}, {seconds:.1f} s{is_stopped}"
+    (tell if is_told else echo)(line)
 
 
 def parameters(
@@ -215,12 +219,13 @@ def parameters(
     with clean_errors():
         from dataclasses import fields
 
+        check_printable()
         cls = estimator_class(method, task)
         described = _descriptions(cls.__doc__ or "")
         for own in fields(cls):
             if own.name not in _NOT_HERE:
-                typer.echo(f"--{own.name.replace('_', '-')}  (default {_default(own.default)})")
-                typer.echo(f"    {described.get(own.name, '')}")
+                echo(f"--{own.name.replace('_', '-')}  (default {_default(own.default)})")
+                echo(f"    {described.get(own.name, '')}")
 
 
 def _default(value: Any) -> str:

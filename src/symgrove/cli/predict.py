@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, print_json, read_model, tell
+from symgrove.cli.outputs import check_output, print_bytes, writing
 
 
 def predict(
@@ -33,10 +34,12 @@ def predict(
 ) -> None:
     """Predict the rows of a table; what was done about missing values and texts for the fit is done again."""
     with clean_errors():
-        from symgrove.cli.tables import format_of, read_table, write_table
+        from symgrove.cli.tables import format_of, read_table, table_as_bytes
 
         if as_json and output != "-":
             raise ValueError("--json goes to standard output; leave out --output.")
+        check_output(output, {"the model": model, "the data": data})
+        kind = format_of(output, output_format)
         estimator = read_model(model)
         table = read_table(data, input_format, separator)
         X, rows, notes = features_of(estimator, table)
@@ -44,7 +47,7 @@ def predict(
             tell(f"note: {note}")
         columns = _answers(estimator, X, probabilities=probabilities, spread=spread, interval=interval)
         # What is only passed on stays as it was written; Parquet wants numbers.
-        is_parquet = as_json or format_of(output, output_format) == "parquet"
+        is_parquet = as_json or kind == "parquet"
         kept = {} if only else {n: _typed(table, n) if is_parquet else v for n, v in table.given.items()}
         taken = {name.lower() for name in kept}
         for name, values in columns.items():
@@ -54,8 +57,12 @@ def predict(
             kept[free] = _spread_out(values, rows, table.n_rows)
         if as_json:
             print_json(kept)
+        elif output == "-":
+            print_bytes(table_as_bytes(kept, kind))
         else:
-            write_table(kept, output, output_format)
+            content = table_as_bytes(kept, kind)
+            with writing(output) as temporary:
+                temporary.write_bytes(content)
 
 
 def features_of(estimator: Any, table: Any) -> tuple[Any, list[int], list[str]]:
@@ -110,7 +117,7 @@ def _answers(
 def _typed(table: Any, name: str) -> list[Any]:
     """A column of texts as numbers, if they all are; other values as they are."""
     given: list[Any] = table.given[name]
-    return table.column(name) if all(isinstance(v, str) for v in given) else given
+    return table.as_given(name) if all(isinstance(v, str) for v in given) else given
 
 
 def _spread_out(values: list[Any], rows: list[int], n_rows: int) -> list[Any]:

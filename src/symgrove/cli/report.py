@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, read_model, tell
+from symgrove.cli.outputs import check_output, naming
 
 
 def report(
@@ -32,15 +33,24 @@ def report(
     Rows that the model was fitted on are recognised; the others judge it.
     """
     with clean_errors():
-        from symgrove.cli.fit import check_output
         from symgrove.cli.tables import read_table
         from symgrove.report.build import report as build
 
-        check_output(output)
+        check_output(output, {"the model": model, "the data": data, "the training rows": train})
         estimator = read_model(model)
         X, y = _rows(estimator, read_table(data, input_format, separator), target)
         known = None if train is None else _rows(estimator, read_table(train, None, separator), target)
-        build(estimator, X, y, path=output, train=known, title=title or model.stem, coverage=coverage)
+        with naming(output):
+            build(
+                estimator,
+                X,
+                y,
+                path=output,
+                train=known,
+                title=title or model.stem,
+                coverage=coverage,
+                model_file=model,
+            )
         tell(f"written: {output}")
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from symgrove.cli._common import clean_errors, print_json, read_model
+from symgrove.cli._common import clean_errors, echo, print_json, read_model
+from symgrove.cli.outputs import check_printable
 
 
 def show(
@@ -20,6 +21,7 @@ def show(
 ) -> None:
     """Show a model: how it came about, its formulas, and what they have in common."""
     with clean_errors():
+        check_printable()
         if style not in ("text", "latex"):
             raise ValueError(f"--style must be text or latex, got {style!r}.")
         estimator = read_model(model)
@@ -71,7 +73,6 @@ def _member(member: Any, style: str, digits: int) -> dict[str, Any]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    echo = typer.echo
     echo(f"{found['estimator']}: {found['n_members']} members, {found['size']} nodes in all")
     echo(f"evolved for {found['generations']} generations, stopped by {found['stopped_by']}")
     if found["classes"] is not None:

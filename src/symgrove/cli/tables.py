@@ -12,10 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from symgrove._files import written_whole
-
 FORMATS = ("csv", "tsv", "parquet")
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+MISSING = {"", "na", "n/a", "nan", "+nan", "-nan", "null", "none", "?"}
 Column = list[Any]  # numbers or texts; None where a value is missing
 
 
@@ -25,6 +23,7 @@ class Table:
 
     given: dict[str, list[Any]]
     label: str
+    first_row: int  # number of the first row, as people count who look at the file
 
     @property
     def n_rows(self) -> int:
@@ -36,10 +35,24 @@ class Table:
         return {}
 
     def column(self, name: str) -> Column:
-        """All numbers, or all texts, apart from None."""
+        """All finite numbers, or all texts, apart from None."""
         if name not in self._typed:
-            self._typed[name] = _plain(self.given[name], name, self.label)
+            self._typed[name] = self._finite(name, self.as_given(name))
         return self._typed[name]
+
+    def as_given(self, name: str) -> Column:
+        """All numbers, which may be infinite, or all texts, apart from None."""
+        return _plain(self.given[name], name, self.label)
+
+    def _finite(self, name: str, column: Column) -> Column:
+        for i, value in enumerate(column):
+            if isinstance(value, float) and math.isinf(value):
+                raise ValueError(
+                    f"column {name!r} of {self.label} has an infinite number, {_shown(self.given[name][i])}, in row "
+                    f"{self.first_row + i}; only finite ones (up to 1.8e308) can be used. Correct it, leave it empty "
+                    "(a missing value), or leave the column out with --ignore."
+                )
+        return column
 
     def texts(self, name: str) -> Column:
         """The values as they were written, whatever the other rows hold."""
@@ -69,13 +82,22 @@ def format_of(path: str, wanted: str | None) -> str:
 def read_table(path: str, wanted: str | None = None, separator: str | None = None) -> Table:
     """Read a table; `-` is standard input."""
     kind = format_of(path, wanted)
-    content = sys.stdin.buffer.read() if path == "-" else _read(path)
+    content = _read_input() if path == "-" else _read(path)
     label = "standard input" if path == "-" else repr(path)
     if not content:
         raise ValueError(f"{label} is empty.")
     if kind == "parquet":
         return _from_parquet(content, label)
     return _from_text(content, label, separator or ("\t" if kind == "tsv" else ","))
+
+
+def _read_input() -> bytes:
+    if sys.stdin is None:
+        raise ValueError("standard input is closed, and the data should come from there. Open it, or name a file.")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise ValueError(f"standard input cannot be read ({error.strerror or error}).") from error
 
 
 def _read(path: str) -> bytes:
@@ -110,7 +132,7 @@ def _from_text(content: bytes, label: str, separator: str) -> Table:
         raise ValueError(
             f"{label} has one column, {header[0]!r:.60}. Is {other!r} the separator? Give it with --separator."
         )
-    if all(_number(name) is not None for name in header):
+    if all(_number(name) is not None and math.isfinite(float(name)) for name in header):
         raise ValueError(f"the first row of {label} is all numbers; the first row must be the names of the columns.")
     _check_header(header, label)
     for number, row in enumerate(body, start=2):
@@ -119,7 +141,7 @@ def _from_text(content: bytes, label: str, separator: str) -> Table:
                 f"row {number} of {label} has {len(row)} fields, the header {len(header)}. Is {separator!r} the "
                 "separator? Another one is given with --separator."
             )
-    return Table({name: [row[i] for row in body] for i, name in enumerate(header)}, label)
+    return Table({name: [row[i] for row in body] for i, name in enumerate(header)}, label, 2)
 
 
 def _check_header(header: Sequence[str], label: str) -> None:
@@ -135,7 +157,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and "_" not in text else None
+    return None if math.isnan(value) or "_" in text else value
 
 
 def _from_parquet(content: bytes, label: str) -> Table:
@@ -145,11 +167,11 @@ def _from_parquet(content: bytes, label: str) -> Table:
     except (arrow.ArrowInvalid, OSError) as error:
         raise ValueError(f"{label} cannot be read as Parquet: {error}.") from error
     _check_header(table.column_names, label)
-    return Table({name: table.column(name).to_pylist() for name in table.column_names}, label)
+    return Table({name: table.column(name).to_pylist() for name in table.column_names}, label, 1)
 
 
 def _plain(values: list[Any], name: str, label: str) -> Column:
-    """Numbers if all that is there are numbers, else texts; None for what is missing."""
+    """Numbers if all that is there are numbers, finite or not, else texts; None for what is missing."""
     found = [None if _is_missing(v) else v for v in values]
     known = [v for v in found if v is not None]
     odd = next((v for v in known if not isinstance(v, (str, bool, int, float))), None)
@@ -179,16 +201,9 @@ def _arrow() -> tuple[Any, Any]:
     return pyarrow.parquet, pyarrow
 
 
-def write_table(columns: dict[str, Column], path: str, wanted: str | None = None) -> None:
-    """Write columns; `-` is standard output."""
-    kind = format_of(path, wanted)
-    content = _to_parquet(columns) if kind == "parquet" else _to_text(columns, "\t" if kind == "tsv" else ",").encode()
-    if path == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    with written_whole(path) as temporary:
-        temporary.write_bytes(content)
+def table_as_bytes(columns: dict[str, Column], kind: str) -> bytes:
+    """The content of a file of this format."""
+    return _to_parquet(columns) if kind == "parquet" else _to_text(columns, "\t" if kind == "tsv" else ",").encode()
 
 
 def _to_text(columns: dict[str, Column], separator: str) -> str:

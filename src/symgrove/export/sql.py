@@ -77,16 +77,21 @@ def to_sql(plan: Plan, version: str, table: str = "data", dialect: str = "sqlite
     """A query that reads `table`; columns in `keep`, such as a key, are passed on."""
     if dialect not in DIALECTS:
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}.")
-    _check_names(plan)
+    _check_names(plan, dialect)
     keep = [keep] if isinstance(keep, str) else list(keep)
     return _Query(plan, table, dialect, _prefix([*plan.features, *keep]), tuple(keep)).write(version)
 
 
-def _check_names(plan: Plan) -> None:
+def _check_names(plan: Plan, dialect: str) -> None:
     seen: dict[str, str] = {}
-    for name in plan.features:
-        if "\0" in name or name == "":
+    for i, name in enumerate(plan.features):
+        if "\0" in name:
             raise ValueError(f"SQL has no column with the name {name!r}; rename the feature.")
+        if name == "" and dialect == "duckdb":
+            raise ValueError(
+                f"feature {i} has an empty name, and DuckDB has no such columns. Fit with a name for it, or choose "
+                "dialect='sqlite', which has them."
+            )
         other = seen.setdefault(name.lower(), name)
         if other is not name:
             raise ValueError(f"SQL does not tell the columns {other!r} and {name!r} apart; rename one of them.")

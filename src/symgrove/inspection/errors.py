@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._checks import numeric_vector
 from symgrove.inspection._input import rows_and_target, some_rows
 from symgrove.inspection._style import BLUE, ORANGE, Axes, new_axes
 
@@ -15,7 +16,7 @@ KINDS = ("actual_vs_predicted", "residual_vs_predicted")
 
 
 class PredictionErrorDisplay:
-    """Points for rows, with their intervals if there are any.
+    """Points for rows, with their intervals if there are any; of regressors.
 
     Attributes
     ----------
@@ -24,8 +25,8 @@ class PredictionErrorDisplay:
     """
 
     def __init__(self, actual: Matrix, predicted: Matrix, intervals: Matrix | None = None) -> None:
-        self.actual = actual
-        self.predicted = predicted
+        self.actual = numeric_vector("actual", actual)
+        self.predicted = numeric_vector("predicted", predicted)
         self.intervals = intervals
 
     @classmethod
@@ -42,6 +43,11 @@ class PredictionErrorDisplay:
         ax: Axes | None = None,
     ) -> PredictionErrorDisplay:
         """Compute for at most `n_rows` rows, drawn at random, and plot; with `coverage`, intervals too."""
+        if hasattr(model, "classes_"):
+            raise ValueError(
+                f"errors of predictions are those of numbers, and {type(model).__name__} predicts classes. "
+                "CalibrationDisplay shows its probabilities, sklearn.metrics.ConfusionMatrixDisplay its labels."
+            )
         X, y, _ = rows_and_target(model, X, y)
         rows = some_rows(len(X), n_rows, random_state)
         intervals = None if coverage is None else model.predict_interval(X[rows], coverage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from types import FunctionType
 from typing import Any, TypeVar
 
 from symgrove.methods._parameters import EvolutionParameters
@@ -103,8 +104,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
 ATTRIBUTES: dict[str, tuple[str, str]] = {
     "ensemble_": (
         "list of Member",
-        "Members with formula, intercept, slope, weight, samples, errors and size, heaviest first (within each class, "
-        "if there are more than two).",
+        "Members with formula, intercept, slope, weight, samples, in_bag_error, out_of_bag_error and size, heaviest "
+        "first (within each class, if there are more than two).",
     ),
     "oob_score_": (
         "float",
@@ -156,7 +157,10 @@ def document(
     attributes: Mapping[str, tuple[str, str] | None] | None = None,
     classes: str = TWO_CLASSES,
 ) -> Callable[[Estimator], Estimator]:
-    """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have."""
+    """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have.
+
+    The constructor, which a dataclass below made, gets the estimator's name, so that errors show it.
+    """
 
     def write(estimator: Estimator) -> Estimator:
         own = {**PARAMETERS, **(parameters or {})}
@@ -180,9 +184,21 @@ def document(
         separators = {0: "\n\n", 1: "\n\n"}
         doc = "".join(part + separators.get(i, "\n") for i, part in enumerate(sections))
         estimator.__doc__ = textwrap.indent(doc, "    ").lstrip()
+        _name_constructor(estimator)
         return estimator
 
     return write
+
+
+def _name_constructor(estimator: type[Any]) -> None:
+    """A copy of the inherited constructor under the name of the class."""
+    made: Any = estimator.__init__
+    own = FunctionType(made.__code__, made.__globals__, made.__name__, made.__defaults__, made.__closure__)
+    own.__kwdefaults__ = made.__kwdefaults__
+    own.__annotations__ = made.__annotations__
+    own.__module__, own.__doc__ = estimator.__module__, made.__doc__
+    own.__qualname__ = f"{estimator.__qualname__}.__init__"
+    setattr(estimator, "__init__", own)  # noqa: B010 - mypy does not let a constructor be assigned
 
 
 def _defaults(estimator: type[Any]) -> dict[str, Any]:

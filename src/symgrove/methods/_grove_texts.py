@@ -65,7 +65,7 @@ OWN = {
     "n_jobs": ("int, optional", "Threads over teams and rows; the model does not depend on it."),
 }
 ATTRIBUTES: dict[str, tuple[str, str] | None] = {
-    "ensemble_": ("list of TeamMember", "Teams with formula, n_terms, size, weight, sample, error and level."),
+    "ensemble_": ("list of TeamMember", "Teams with formula, n_terms, size, weight, samples, in_bag_error and level."),
     "oob_score_": None,
     "oob_prediction_": None,
     "history_": (
@@ -79,7 +79,12 @@ ATTRIBUTES: dict[str, tuple[str, str] | None] = {
         "error on the team's rows, formula and predict. Else empty.",
     ),
     "strength_": ("dict", "Weight of each ensemble in the stack, by name and generation."),
-    "found_": ("float", "Sum of the weights: near 0, nothing was found; 1 if the strength was not chosen."),
+    "found_": (
+        "float",
+        "Sum of the weights, at most 1: so much of the prediction comes from the ensembles, the rest from the mean of "
+        "the target. Near 0, the ensembles were no better than the mean on the rows held out. Not a share of the "
+        "target's variation; see `validation_score_`. Always 1 if the strength was not chosen, for noise too.",
+    ),
     "validation_score_": (
         "float",
         "R² or accuracy of the stack on rows held out of whole evolutions; a little optimistic, because its few "

@@ -38,8 +38,18 @@ def check_columns(X: Any, names: Sequence[Any]) -> None:
         )
 
 
+def check_no_dates(name: str, values: NDArray[Any]) -> None:
+    """Refuse dates and time spans, whose numbers depend on the unit that they happen to be stored in."""
+    if values.dtype.kind in "mM":
+        raise ValueError(
+            f"{name} holds dates or time spans ({values.dtype}), which are not numbers. Convert them to numbers in a "
+            "unit of your choice, for example days: (dates - dates.min()) / numpy.timedelta64(1, 'D')."
+        )
+
+
 def check_finite(X: NDArray[Any], names: Sequence[str] | None) -> None:
-    """Refuse NaN and inf, naming the columns."""
+    """Refuse dates, NaN and inf, naming the columns."""
+    check_no_dates("X", X)
     if X.dtype.kind != "f":
         return
     is_bad = ~np.isfinite(X).all(axis=0)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from symgrove._checks import check_number, numeric_vector
 from symgrove.methods._estimator import EvolvedEnsemble
 from symgrove.methods._held_out import Training
+from symgrove.methods._input import check_no_dates
 from symgrove.methods._parameters import check_choice
 from symgrove.methods._run import Job, Outcome
 from symgrove.models.calibration import SOURCES, Calibration, calibrations_from_document, calibrations_to_document
@@ -40,6 +41,10 @@ class IntervalRegressor(EvolvedEnsemble):
     # Of a model without anything learned yet: all widths alike.
     _calibrations: Mapping[str, Calibration] = MappingProxyType({})
     _widths: Widths = Widths(1.0, 0.0)
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Any, int]:
+        check_no_dates("y", np.asarray(y))
+        return super()._check_data(X, y, sample_weight)
 
     @abstractmethod
     def predict(self, X: Any, return_std: bool = False) -> Any:

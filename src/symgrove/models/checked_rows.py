@@ -22,6 +22,8 @@ def checked_target(y: Any, classes: NDArray[Any] | None) -> tuple[NDArray[Any], 
     """
     y = column_or_1d(y)
     if classes is None:
+        if y.dtype.kind in "mM":
+            raise ValueError(f"y must be numbers, got dates or time spans ({y.dtype}).")
         try:
             numbers = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:

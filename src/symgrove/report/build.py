@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -36,6 +37,7 @@ def report(
     train: tuple[Any, Any] | None = None,
     title: str | None = None,
     coverage: float = 0.9,
+    model_file: str | os.PathLike[str] | None = None,
 ) -> str:
     """A page about a fitted model: one HTML file that needs nothing else.
 
@@ -52,6 +54,8 @@ def report(
     title : str, optional
     coverage : float
         Of the intervals that are shown; at most 0.999.
+    model_file : path, optional
+        Where the model is saved, for commands that the page shows.
 
     Returns
     -------
@@ -60,7 +64,7 @@ def report(
     check_number("coverage", coverage, 0, LARGEST_COVERAGE)
     start = time.perf_counter()
     rows = choose_rows(model, X, y, train)
-    exports = all_exports(model)
+    exports = all_exports(model, None if model_file is None else os.fspath(model_file))
     has_plan = any(export.content for export in exports)
     with warnings.catch_warnings():
         # Few rows, features that are all alike: the page shows what there is.
@@ -119,6 +123,14 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
+def _stacked(model: Any) -> str:
+    if model.found_ == 1 and math.isnan(model.validation_score_):
+        return "1: the strength was not chosen, so it says nothing about the data"
+    return (
+        f"{model.found_:.2f}, at most 1; the rest of the prediction is the target's mean. Not a share of its variation"
+    )
+
+
 def _about(model: Any) -> list[tuple[str, str]]:
     seconds = model.history_.get("seconds")
     told = [
@@ -129,6 +141,6 @@ def _about(model: Any) -> list[tuple[str, str]]:
     if seconds is not None and len(seconds):
         told.append(("time of the evolution", f"{float(seconds[-1]):.1f} s"))
     if hasattr(model, "found_"):
-        told.append(("found", f"{model.found_:.2f} of 1: how much of the target's variation there was to be found"))
+        told.append(("sum of the stacking weights", _stacked(model)))
     told += [(name, version(name)) for name in PACKAGES]
     return [*told, ("Python", platform.python_version())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import shlex
 from typing import Any, NamedTuple
 
 from symgrove.export.plan import Plan
@@ -31,28 +32,34 @@ class Packed(NamedTuple):
     problem: str
 
 
-def all_exports(model: Any) -> list[Packed]:
-    """Every language of the page."""
+def all_exports(model: Any, file: str | None = None) -> list[Packed]:
+    """Every language of the page; `file` is the model's, if it has one."""
     try:
         plan = model._plan()
     except ValueError as error:  # functions of the user's own
         return [Packed(name, label, "", 0, str(error)) for name, label in LANGUAGES.items()]
-    return [_packed(plan, name, label) for name, label in LANGUAGES.items()]
+    return [_packed(plan, name, label, file) for name, label in LANGUAGES.items()]
 
 
-def _packed(plan: Plan, name: str, label: str) -> Packed:
+def _packed(plan: Plan, name: str, label: str, file: str | None) -> Packed:
     if name == "sql" and len(plan.steps) > MOST_STEPS_FOR_SQL:
-        return Packed(name, label, "", 0, "a very long query; symgrove export model.json --to sql writes it")
+        return Packed(name, label, "", 0, f"a very long query; {_way_to(name, file)} writes it")
     try:
         text = _export(plan, name)
     except ValueError as error:
         return Packed(name, label, "", 0, str(error))
     content = base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
     if len(content) > LARGEST and name != "javascript":
-        return Packed(
-            name, label, "", len(text), f"too long for a page; symgrove export model.json --to {name} writes it"
-        )
+        return Packed(name, label, "", len(text), f"too long for a page; {_way_to(name, file)} writes it")
     return Packed(name, label, content, len(text), "")
+
+
+def _way_to(name: str, file: str | None) -> str:
+    """What writes an export that is not on the page; long queries are for DuckDB."""
+    if file is None:
+        return f'model.export("{name}"' + (', dialect="duckdb")' if name == "sql" else ")")
+    place = f"./{file}" if file.startswith("-") else file
+    return f"symgrove export {shlex.quote(place)} --to {name}" + (" --dialect duckdb" if name == "sql" else "")
 
 
 def _export(plan: Plan, name: str) -> str:

@@ -12,6 +12,7 @@ from symgrove.models.seen_rows import join_marks, marks_of, seen_rows
 
 Matrix = NDArray[np.float64]
 FEWEST = 20  # rows that are worth a score
+MOST_TO_TRAIN = 10_000  # rows that other models are trained on
 
 
 class Rows(NamedTuple):
@@ -32,6 +33,10 @@ class Rows(NamedTuple):
         Whether the model was not fitted on any of the test rows.
     is_calibrated_on : bool
         Whether test rows calibrated the model.
+    n_fitted : int or None
+        Rows that the model was fitted on, if they are known; copies of a row may count once.
+    is_same_training : bool
+        Whether the training rows are all rows that the model was fitted on, and no others.
     """
 
     X: Matrix
@@ -43,6 +48,8 @@ class Rows(NamedTuple):
     note: str
     is_new: bool
     is_calibrated_on: bool
+    n_fitted: int | None
+    is_same_training: bool
 
 
 def choose_rows(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Rows:
@@ -50,21 +57,25 @@ def choose_rows(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Ro
     X, y, targets = rows_and_target(model, X, y)
     known = getattr(model, "_seen", {})
     own = marks_of(X, targets)
-    fit, X_train, y_train = known.get("fit"), None, None
+    fit, X_train, y_train, trained = known.get("fit"), None, None, None
+    fitted = fit
     if train is not None:
         X_train, y_train, train_targets = rows_and_target(model, *train)
+        trained = marks_of(X_train, train_targets)
         given = seen_rows([(X_train, train_targets)])
         fit = given if fit is None else join_marks(fit, given) if given is not None else fit
     is_seen = np.isin(own, fit) if fit is not None else np.zeros(len(X), dtype=bool)
     test = np.ones(len(X), dtype=bool)
     if train is None and min(is_seen.sum(), (~is_seen).sum()) >= FEWEST:
-        X_train, y_train, test = X[is_seen], y[is_seen], ~is_seen
+        X_train, y_train, test, trained = X[is_seen], y[is_seen], ~is_seen, own[is_seen]
     calibration = known.get("calibration")
     n_calibrated = 0 if calibration is None else int(np.isin(own[test], calibration).sum())
     note = _note(int(test.sum()), int(is_seen[test].sum()), n_calibrated, X_train, is_known=fit is not None)
-    return Rows(
-        X, y, X[test], y[test], X_train, y_train, note, fit is not None and not is_seen[test].any(), n_calibrated > 0
-    )
+    # Without marks, what is given as training rows is taken to be them.
+    is_same = trained is not None and (fitted is None or np.array_equal(np.unique(trained), fitted))
+    n_fitted = trained.size if is_same and trained is not None else None if fitted is None else fitted.size
+    is_new = fit is not None and not is_seen[test].any()
+    return Rows(X, y, X[test], y[test], X_train, y_train, note, is_new, n_calibrated > 0, n_fitted, is_same)
 
 
 def _note(n_test: int, n_seen: int, n_calibrated: int, X_train: Matrix | None, *, is_known: bool) -> str:
@@ -79,7 +90,8 @@ def _note(n_test: int, n_seen: int, n_calibrated: int, X_train: Matrix | None, *
     else:
         note = f"Scores are of {n_test} rows that the model was not fitted on."
     if X_train is not None:
-        note += f" The other models are trained on {len(X_train)} training rows."
+        n, n_most = len(X_train), MOST_TO_TRAIN
+        note += f" The other models are trained on {n if n <= n_most else f'{n_most} of {n}'} training rows."
     if n_calibrated:
         note += (
             f" {n_calibrated} of the rows calibrated the model, so that it keeps its promises on them is no surprise."

@@ -21,28 +21,29 @@ from threadpoolctl import threadpool_limits
 
 from symgrove.inspection._input import some_rows
 from symgrove.methods._run import n_workers
-from symgrove.report.rows import Rows
+from symgrove.report.rows import MOST_TO_TRAIN, Rows
 
 Matrix = NDArray[np.float64]
-MOST_ROWS = 10_000  # that other models are trained on
 N_FOLDS = 5
 MOST_ROWS_FOR_FOLDS = 2500  # with more, one fifth is judged: five forests would take longer than the rest of the page
 
 
 class Score(NamedTuple):
-    """A line of the table: a model, its numbers, and how they came about."""
+    """A line of the table: a model, its numbers, how many rows it was trained on, and how the numbers came about."""
 
     name: str
     values: list[str]
+    n_trained: str
     how: str
     is_own: bool
 
 
 class Scores(NamedTuple):
-    """The table, and what intervals do on the rows."""
+    """The table, what makes it unequal, and what intervals do on the rows."""
 
     columns: list[str]
     lines: list[Score]
+    caution: str
     intervals: str
 
 
@@ -54,10 +55,26 @@ def score_all(model: Any, rows: Rows, coverage: float) -> Scores:
     predicted = model.predict_proba(rows.X_test) if is_classifier else model.predict(rows.X_test)
     how = "new rows" if rows.is_new else "rows that it may have been fitted on"
     own = type(model).__name__
-    lines = [Score(own, measure(rows.y_test, predicted, model), how, True), *_honest(model, own, columns)]
-    for name, other in _others(model).items():
-        lines.append(_score_other(name, other, model, rows, measure))
-    return Scores(columns, lines, "" if is_classifier else _intervals(model, rows, coverage))
+    n_own = "not known" if rows.n_fitted is None else str(rows.n_fitted)
+    lines = [Score(own, measure(rows.y_test, predicted, model), n_own, how, True), *_honest(model, own, columns)]
+    others = [_score_other(name, other, model, rows, measure) for name, other in _others(model).items()]
+    caution = _caution(rows, n_own, next((line.n_trained for line in others if line.n_trained), ""))
+    return Scores(columns, lines + others, caution, "" if is_classifier else _intervals(model, rows, coverage))
+
+
+def _caution(rows: Rows, n_own: str, n_others: str) -> str:
+    """What a reader must know before comparing lines."""
+    if not n_others or (n_own == n_others and rows.is_same_training):
+        return ""
+    if rows.n_fitted is None or n_own == n_others:
+        text = "The other models were trained on other rows than this one."
+    elif int(n_others) < rows.n_fitted:
+        text = f"The other models were trained on {n_others} rows, this one on {n_own}: that favours it."
+    else:
+        text = f"The other models were trained on {n_others} rows, this one on {n_own}: that favours them."
+    if rows.X_train is None and rows.is_new:
+        text += " With the rows of the fit (train=, on the command line --train) all are trained on the same."
+    return text
 
 
 def _honest(model: Any, name: str, columns: list[str]) -> list[Score]:
@@ -68,7 +85,7 @@ def _honest(model: Any, name: str, columns: list[str]) -> list[Score]:
     ):
         value = getattr(model, attribute, float("nan"))
         if np.isfinite(value):
-            return [Score(f"{name}, left out", [f"{value:.3f}", *[""] * (len(columns) - 1)], how, True)]
+            return [Score(f"{name}, left out", [f"{value:.3f}", *[""] * (len(columns) - 1)], "", how, True)]
     return []
 
 
@@ -88,20 +105,31 @@ def _others(model: Any) -> dict[str, Any]:
 
 def _score_other(name: str, other: Any, model: Any, rows: Rows, measure: Any) -> Score:
     """Train and score another model; rows that it cannot take (one class, very few) make an empty line."""
-    how = "same training rows, same rows" if rows.X_train is not None else "cross-validated on these rows"
+    how = "cross-validated on these rows"
+    if rows.X_train is not None:
+        is_same = rows.is_same_training and len(rows.X_train) <= MOST_TO_TRAIN
+        how = "same training rows, same rows" if is_same else "same rows"
     try:
         if rows.X_train is None and len(rows.X_test) > MOST_ROWS_FOR_FOLDS:
-            rows, how = _one_fifth(model, rows), "trained on four fifths of these rows, judged on the others"
+            rows, how = _one_fifth(model, rows), "one fifth of these rows, trained on the others"
         with threadpool_limits(n_workers(model.n_jobs)):
             found = _predictions(model, other, rows)
-        return Score(name, measure(rows.y_test, found, model), how, False)
+        return Score(name, measure(rows.y_test, found, model), str(_n_trained(rows)), how, False)
     except ValueError:
-        return Score(name, [""] * 3, "these rows are too few, or of one class", False)
+        return Score(name, [""] * 3, "", "these rows are too few, or of one class", False)
+
+
+def _n_trained(rows: Rows) -> int:
+    """Rows that another model is trained on, each time."""
+    if rows.X_train is not None:
+        return min(len(rows.X_train), MOST_TO_TRAIN)
+    n = len(rows.X_test)
+    return n - round(n / min(N_FOLDS, n))
 
 
 def _one_fifth(model: Any, rows: Rows) -> Rows:
     """Of the test rows, four fifths to train on; of labels, each gets its share if it can."""
-    some = some_rows(len(rows.X_test), MOST_ROWS, 0)
+    some = some_rows(len(rows.X_test), MOST_TO_TRAIN, 0)
     X, y = np.asarray(rows.X_test)[some], rows.y_test[some]
     labels = y if hasattr(model, "classes_") and _smallest_class(y) >= N_FOLDS else None
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=0, stratify=labels)
@@ -114,7 +142,7 @@ def _predictions(model: Any, other: Any, rows: Rows) -> Matrix:
     method = "predict_proba" if is_classifier else "predict"
     X, y = np.asarray(rows.X_test), rows.y_test
     if rows.X_train is not None and rows.y_train is not None:
-        some = some_rows(len(rows.X_train), MOST_ROWS, 0)
+        some = some_rows(len(rows.X_train), MOST_TO_TRAIN, 0)
         other.fit(np.asarray(rows.X_train)[some], rows.y_train[some])
         found = getattr(other, method)(X)
         return _as_own_classes(model, other.classes_, found) if is_classifier else found

@@ -11,6 +11,7 @@ from symgrove.report.rows import Rows
 
 MOST_SHOWN = 12  # controls that are open at first
 N_STEPS = 200
+FEW_VALUES = 10  # different values up to which a feature may be a category
 
 
 def controls(model: Any, rows: Rows, coverage: float) -> dict[str, Any]:
@@ -18,9 +19,9 @@ def controls(model: Any, rows: Rows, coverage: float) -> dict[str, Any]:
     names = names_of(model)
     X = rows.X
     importances = dict(zip(names, model.feature_importances_.tolist(), strict=True))
-    start = X[_typical(X)]
-    found = []
     grouped = _groups(model, names)
+    start = X[_typical(X, [[names.index(f) for f in features] for features in grouped.values()])]
+    found = []
     inside = {feature for features in grouped.values() for feature in features}
     for name, features in grouped.items():
         places = [names.index(f) for f in features]
@@ -42,10 +43,33 @@ def controls(model: Any, rows: Rows, coverage: float) -> dict[str, Any]:
     return {"controls": found, "n_shown": MOST_SHOWN, "coverage": coverage, "start": start.tolist()}
 
 
-def _typical(X: Any) -> int:
-    """The row that is nearest to the medians."""
-    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    return int(np.argmin((((X - np.median(X, axis=0)) / spread) ** 2).sum(axis=1)))
+def _typical(X: Any, groups: list[list[int]]) -> int:
+    """Of the rows with the most frequent categories, the one whose numbers are nearest to the medians.
+
+    A feature with few values, such as 0 and 1, is the farther away the rarer its value is. The logarithm makes that
+    comparable: of normal numbers, the squared distance is minus twice that of the density beside the highest one.
+    """
+    rows = np.arange(len(X))
+    for places in groups:
+        own = X[rows][:, places]
+        codes = np.where(own.any(axis=1), own.argmax(axis=1), -1)
+        rows = rows[codes == _most_frequent(codes)]
+    grouped = {place for places in groups for place in places}
+    distances = [_distance(X[:, j])[rows] for j in range(X.shape[1]) if j not in grouped]
+    return int(rows[np.argmin(sum(distances, np.zeros(rows.size)))])
+
+
+def _most_frequent(values: Any) -> Any:
+    found, counts = np.unique(values, return_counts=True)
+    return found[np.argmax(counts)]
+
+
+def _distance(values: Any) -> Any:
+    """How far each value of a feature is from a typical one, squared."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if counts.size <= FEW_VALUES and counts.size < len(values) / 2:
+        return -2 * np.log(counts / counts.max())[places]
+    return ((values - np.median(values)) / (values.std() or 1.0)) ** 2
 
 
 def _groups(model: Any, names: list[str]) -> dict[str, list[str]]:
