@@ -41,8 +41,9 @@ _LOOPS: dict[str, Callable[..., None]] = {
     "neg": _blocks.neg,
     "abs": _blocks.absolute,
 }
-# Compiled once a process, by loop or user's function; a Block owns its machine code.
-_compiled: dict[tuple[Callable[..., Any], str], Block] = {}
+# Compiled once a process, by loop or by what a user's function does; a Block owns its machine code. Numba never frees
+# machine code, so a function that is defined again, in a loop for example, must not be compiled again.
+_compiled: dict[tuple[Any, str], Block] = {}
 
 
 class BlockTable:
@@ -79,7 +80,7 @@ def _builtin_block(loop: Callable[..., None], dtype: np.dtype[Any]) -> Block:
 def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
     """Compile the loop around a user's function, or say why it cannot be compiled."""
     assert row.function is not None
-    key = (row.function, dtype.name)
+    key = (_content_of(row.function), dtype.name)
     if key in _compiled:
         return _compiled[key]
     scalar = compile_scalar(_with_literals_of(row.function, dtype))
@@ -95,6 +96,26 @@ def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
 
     _compiled[key] = compile_block(loop_unary if row.arity == 1 else loop_binary, dtype, is_cachable=False)
     return _compiled[key]
+
+
+def _content_of(function: Any) -> Any:
+    """What a function does, for comparisons: its code, and the values that it takes from outside."""
+    code = function.__code__
+    outside = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    held = (*code.co_consts, *(function.__defaults__ or ()), *cells, *outside)
+    content = (code.co_code, code.co_names, code.co_varnames, tuple(_told_apart(value) for value in held))
+    try:
+        hash(content)
+    except TypeError:  # it uses something that may change: only the function itself is the same
+        return function
+    return content
+
+
+def _told_apart(value: Any) -> Any:
+    """A value that differs from others that are equal but compile differently: 1, 1.0 and True, 0.0 and -0.0."""
+    is_plain = isinstance(value, (int, float, bool, str, bytes, type(None)))
+    return (type(value).__name__, repr(value)) if is_plain else value
 
 
 def _check_result(row: Primitive, scalar: Any, dtype: np.dtype[Any]) -> None:
