@@ -8,15 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Of counts, so that absurd ones get an error and not gigabytes or hours.
+MOST_PROGRAMS = 10**7
+MOST_SAMPLES = 10**6
+LARGEST_PROGRAM = 100_000  # nodes; model files hold no larger ones either
+LARGEST_TOURNAMENT = 100_000
 
-def check_whole(name: str, value: Any, low: int, *, is_optional: bool = False) -> None:
-    """A whole number of at least `low`."""
+
+def check_whole(name: str, value: Any, low: int, high: int = 2**62, *, is_optional: bool = False) -> None:
+    """A whole number from `low` to `high`."""
     if is_optional and value is None:
         return
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-    if not is_whole or value < low:
+    if not is_whole or not low <= value <= high:
         also = " or None" if is_optional else ""
-        raise ValueError(f"{name} must be a whole number of at least {low}{also}, got {value!r}.")
+        is_bounded = high < 2**62 or (is_whole and value > high)
+        accepted = f"from {low} to {high}" if is_bounded else f"of at least {low}"
+        raise ValueError(f"{name} must be a whole number {accepted}{also}, got {_shown(value)}.")
+
+
+def _shown(value: Any) -> str:
+    """A value as it prints; Python refuses to print whole numbers of thousands of digits."""
+    try:
+        return f"{value!r:.60}"
+    except ValueError:
+        return "a larger one"
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, is_optional: bool = False) -> None:

@@ -53,9 +53,11 @@ class RandomPrograms:
     def _largest_size(self, height: int) -> int:
         check_whole("max_height", height, 0)
         is_binary = self.forest.arity[self.vocabulary.functions].max() == 2
-        largest = 2 ** (height + 1) - 1 if is_binary else height + 1
+        largest = 2 ** (min(height, 60) + 1) - 1 if is_binary else height + 1
         if largest > LARGEST_PROGRAM:
-            raise ValueError(f"programs of height {height} can have {largest} nodes; at most {LARGEST_PROGRAM} work.")
+            raise ValueError(
+                f"programs of height {height} can have more than {LARGEST_PROGRAM} nodes, which is too many."
+            )
         return largest
 
     def _check_height(self, height: int) -> None:

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from symgrove._checks import check_flag, check_number, check_pair, check_whole
+from symgrove._checks import (
+    LARGEST_PROGRAM,
+    MOST_PROGRAMS,
+    MOST_SAMPLES,
+    check_flag,
+    check_number,
+    check_pair,
+    check_whole,
+)
 from symgrove.dataset import check_dtype
 from symgrove.evolution.checkpoint import check_path
 from symgrove.forest.forest import Forest
@@ -45,7 +53,7 @@ class EvolutionParameters(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Check what does not depend on data; functions, epsilon and rates are checked where they are used."""
-        check_whole("population_size", self.population_size, 2)
+        check_whole("population_size", self.population_size, 2, MOST_PROGRAMS)
         check_whole("generations", self.generations, 0)
         for name in ("standardize", "warm_start"):
             check_flag(name, getattr(self, name))
@@ -87,7 +95,7 @@ class ProgramParameters(EvolutionParameters):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("max_size", self.max_size, 1)
+        check_whole("max_size", self.max_size, 1, LARGEST_PROGRAM)
         check_pair("init_depth", self.init_depth)
         check_whole("init_depth[0]", self.init_depth[0], 0)
         check_whole("min_grow_depth", self.min_grow_depth, 0)
@@ -108,7 +116,7 @@ class EnsembleParameters(ProgramParameters):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("n_estimators", self.n_estimators, 1)
+        check_whole("n_estimators", self.n_estimators, 1, MOST_SAMPLES)
         check_flag("prune", self.prune)
 
 

@@ -110,7 +110,8 @@ def _make_evolution(
         targets=(training.targets - centre) / scale,
         target_of=np.repeat(np.arange(n_targets), len(counts)),
         row_weight=row_weight / n_rows,
-        rules=path.rules._replace(max_terms=max_terms),
+        # No more may join than stay: room for them is taken for every team.
+        rules=path.rules._replace(max_terms=max_terms, n_joining=min(path.rules.n_joining, max_terms)),
         n_close=n_close,
         is_logistic=ground.is_logistic,
         seed=seed,

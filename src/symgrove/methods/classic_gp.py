@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symgrove._checks import check_flag, check_whole
+from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
 from symgrove.methods._documentation import document
 from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
 from symgrove.methods._gp import Material, gp_arguments, whole_sample
@@ -30,7 +30,7 @@ class _ClassicGPParameters(ProgramParameters):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("tournament_size", self.tournament_size, 1)
+        check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
         check_flag("allow_duplicates", self.allow_duplicates)
 
     def _make_part(self, material: Material) -> TwoSEGP:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._checks import check_flag, check_number, check_whole
+from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_whole
 from symgrove.blas import product
 from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.fitness.losses import THRESHOLD, RowLoss
@@ -206,7 +206,7 @@ class _DivNichGPParameters(ProgramParameters):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("tournament_size", self.tournament_size, 1)
+        check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
         check_number("radius", self.radius, -1e-300, np.inf)
         check_whole("niche_size", self.niche_size, 1)
         check_choice("greedy_order", self.greedy_order, ("population", "best"))

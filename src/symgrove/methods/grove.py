@@ -22,7 +22,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from symgrove._checks import check_flag, check_number, check_whole
+from symgrove._checks import (
+    LARGEST_PROGRAM,
+    MOST_PROGRAMS,
+    MOST_SAMPLES,
+    check_flag,
+    check_number,
+    check_whole,
+)
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET
 from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.progress import say
@@ -91,11 +98,12 @@ class _GroveParameters(EvolvedEnsemble):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("n_populations", "n_estimators", "max_terms", "max_size", "n_joining"):
-            check_whole(name, getattr(self, name), 1)
+        for name in ("n_populations", "n_estimators", "max_terms", "n_joining"):
+            check_whole(name, getattr(self, name), 1, MOST_SAMPLES)
+        check_whole("max_size", self.max_size, 1, LARGEST_PROGRAM)
         check_number("ridge", self.ridge, 0, np.inf)
         if isinstance(self.window, (int, np.integer)) and not isinstance(self.window, bool):
-            check_whole("window", self.window, 1)
+            check_whole("window", self.window, 1, MOST_PROGRAMS)
         elif not (isinstance(self.window, (float, np.floating)) and 0 < self.window <= 1):
             raise ValueError(
                 f"window must be a number of candidates (int) or a share of population_size (float up to 1), got "

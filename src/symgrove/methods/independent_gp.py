@@ -23,7 +23,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from symgrove._checks import check_flag, check_whole
+from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.interrupt import StopOnFile, StopOnInterrupt, ignoring_interrupts_outside
 from symgrove.fitness.bootstrap import bootstrap_sample
@@ -70,7 +70,7 @@ class _IndependentGPParameters(EnsembleParameters, ProgramEnsemble):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("tournament_size", self.tournament_size, 1)
+        check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
         check_flag("match_budget", self.match_budget)
 
     def _make_part(self, material: Material) -> TwoSEGP:

@@ -25,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._checks import check_flag, check_number, check_pair, check_whole
+from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_pair, check_whole
 from symgrove.fitness.losses import ClassificationError, Loss
 from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest, Ids
@@ -127,7 +127,7 @@ class _StandardGPParameters(EvolutionParameters):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("tournament_size", self.tournament_size, 1)
+        check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
         check_whole("init_depth", self.init_depth, 2)
         check_whole("max_depth", self.max_depth, self.init_depth)
         check_whole("min_init_depth", self.min_init_depth, 1)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._checks import LARGEST_PROGRAM
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import FIRST_PRIMITIVE, PrimitiveSet
 from symgrove.models.ensemble import COMBINE, Ensemble
@@ -22,7 +23,6 @@ from symgrove.models.teams import Range, Stack, Teams
 Document = dict[str, Any]
 LARGEST_WHOLE = 2**31 - 1
 MOST_LEVELS = 20
-LARGEST_PROGRAM = 100_000  # nodes
 
 
 class Allowance:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._checks import check_flag, check_whole
+from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
 from symgrove.selection.lexicase import partitioned_lexicase
 from symgrove.selection.tournament import distinct_tournament, partitioned_tournament, tournament
 from symgrove.selection.truncation import Indices, check_errors, partitioned_truncation, truncation
@@ -69,7 +69,7 @@ class Tournament:
     distinct: bool = False
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, 1)
+        check_whole("size", self.size, 1, LARGEST_TOURNAMENT)
         _check_by(self.by)
         check_flag("distinct", self.distinct)
 
@@ -97,7 +97,7 @@ class Partition:
 
     def __post_init__(self) -> None:
         check_whole("n_parts", self.n_parts, 1, is_optional=True)
-        check_whole("tournament_size", self.tournament_size, 1, is_optional=True)
+        check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT, is_optional=True)
 
     def __call__(self, errors: Matrix, n_selected: int, rng: np.random.Generator) -> Indices:
         """Indices of the survivors."""
