@@ -1,6 +1,19 @@
-"""Hypothesis without deadlines: the first example of a test may compile kernels."""
+"""Hypothesis without deadlines: a first example may compile kernels. Counts of hostile trials are printed."""
 
 from hypothesis import settings
 
 settings.register_profile("symgrove", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("symgrove")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what tests have counted."""
+    told = [
+        text
+        for report in terminalreporter.stats.get("passed", [])
+        for name, text in getattr(report, "user_properties", [])
+        if name == "hostile" and report.when == "call"
+    ]
+    if told:
+        terminalreporter.section("hostile trials")
+        terminalreporter.write_line("\n".join(told))

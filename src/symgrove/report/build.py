@@ -112,9 +112,9 @@ def _page(**facts: Any) -> str:
 
 
 def _parameters(model: Any) -> list[tuple[str, str, bool]]:
-    """Name, value, and whether it is not the default."""
+    """Name and value at the time of the fit, and whether it is not the default."""
     defaults = type(model)().get_params(deep=False)
-    given = model.get_params(deep=False)
+    given = model._fitted_with
     return [(name, _short(value), repr(value) != repr(defaults[name])) for name, value in sorted(given.items())]
 
 
