@@ -22,8 +22,7 @@ def check_whole(name: str, value: Any, low: int, high: int = 2**62, *, is_option
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
     if not is_whole or not low <= value <= high:
         also = " or None" if is_optional else ""
-        is_bounded = high < 2**62 or (is_whole and value > high)
-        accepted = f"from {low} to {high}" if is_bounded else f"of at least {low}"
+        accepted = f"from {low} to {high}" if is_whole and value > high else f"of at least {low}"
         raise ValueError(f"{name} must be a whole number {accepted}{also}, got {_shown(value)}.")
 
 

@@ -1,5 +1,6 @@
 """Formulas evaluated as they are written, by their plain mathematical meaning: text and LaTeX."""
 
+import ast
 import re
 
 import numpy as np
@@ -26,10 +27,22 @@ PLAIN = {
 }
 
 
+class _Numbers(ast.NodeTransformer):
+    """Python's own numbers raise when they are divided by zero; NumPy's do not."""
+
+    def visit_Constant(self, node):
+        return ast.Call(ast.Name("float64", ast.Load()), [node], [])
+
+
 def evaluate_text(text, columns, **functions):
     """A formula as Python reads it; names of columns must be plain."""
+    tree = ast.fix_missing_locations(_Numbers().visit(ast.parse(text, mode="eval")))
     with np.errstate(all="ignore"):
-        value = eval(text, {"__builtins__": {}}, {**PLAIN, **functions, **columns})
+        value = eval(
+            compile(tree, "formula", "eval"),
+            {"__builtins__": {}, "float64": np.float64},
+            {**PLAIN, **functions, **columns},
+        )
     return np.broadcast_to(np.asarray(value, dtype=float), next(iter(columns.values())).shape)
 
 
@@ -122,4 +135,4 @@ class _Latex:
             name = token[1:]
             is_absolute = self.peek() == "\\left|"
             return PLAIN[name](*([self.atom()] if is_absolute else self.between("\\left(", "\\right)")))
-        return float(token)
+        return np.float64(token)
