@@ -29,10 +29,15 @@ def test_links_and_paths_exist(document):
         assert name.startswith(GENERATED) or any(c.exists() for c in candidates), name
 
 
+# Shell tours like the README's, each of a quarter of a minute.
+SLOW = {"python": (), "sh": ("docs/command-line.md-0", "docs/report.md-0")}
+
+
 def blocks(language):
     for document in DOCUMENTS:
         for i, code in enumerate(re.findall(rf"```{language}\n(.*?)```", document.read_text(), flags=re.DOTALL)):
-            yield pytest.param(code, id=f"{document.relative_to(ROOT)}-{i}")
+            name = f"{document.relative_to(ROOT)}-{i}"
+            yield pytest.param(code, id=name, marks=[pytest.mark.slow] if name in SLOW[language] else [])
 
 
 @pytest.mark.parametrize("code", list(blocks("python")))

@@ -84,6 +84,11 @@ def test_progress_that_nobody_reads_does_not_end_a_fit(files):
     command = f"set -o pipefail; ({FIT.replace('-q', '')} -o m.json 2>&1 > /dev/null) | true"
     assert shell(command, files).returncode == 0
     sg.load(files / "m.json")
+
+
+@pytest.mark.slow
+def test_progress_that_cannot_be_written_does_not_end_a_fit(files):
+    (files / "m.json").touch()
     for end in ("2> /dev/full", "2>&-"):
         (files / "m.json").unlink()
         assert shell(f"{FIT.replace('-q', '')} -o m.json {end}", files).returncode == 0
@@ -97,13 +102,18 @@ def test_progress_that_nobody_reads_does_not_end_a_fit(files):
     "command",
     [
         f"{FIT} -o -",
-        f"{FIT} -o m.json --json",
         "symgrove predict model.json numbers.csv",
-        "symgrove predict model.json numbers.csv --json",
-        "symgrove show model.json",
-        "symgrove export model.json --to c",
-        "symgrove export model.json --to onnx",
-        "symgrove parameters",
+        *(
+            pytest.param(command, marks=pytest.mark.slow)
+            for command in (
+                f"{FIT} -o m.json --json",
+                "symgrove predict model.json numbers.csv --json",
+                "symgrove show model.json",
+                "symgrove export model.json --to c",
+                "symgrove export model.json --to onnx",
+                "symgrove parameters",
+            )
+        ),
     ],
 )
 def test_a_closed_or_full_standard_output_is_a_message(command, files):
@@ -117,6 +127,7 @@ def test_a_closed_or_full_standard_output_is_a_message(command, files):
     assert full.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_closed_standard_input_is_a_message(files):
     for command in (
         FIT.replace("numbers.csv", "-") + " -o m.json",
@@ -128,6 +139,7 @@ def test_a_closed_standard_input_is_a_message(files):
         assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_files_do_not_need_standard_streams(files):
     for command in (
         f"{FIT} -o m.json",

@@ -156,6 +156,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed_it_is_the_same_model(tmp_path, data):
     file = tmp_path / "run.npz"
     rng = np.random.default_rng(0)
