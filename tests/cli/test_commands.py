@@ -73,6 +73,7 @@ def column(text, name):
     return [float(row[name]) for row in csv.DictReader(io.StringIO(text))]
 
 
+@pytest.mark.slow  # the README's tour in the shell does the same
 def test_fit_show_export_predict_from_the_shell(folder):
     command = (
         f"symgrove fit numbers.csv --target y -o m.json {' '.join(SMALL)} > summary.txt 2> progress.txt && "

@@ -206,6 +206,7 @@ run_study(load_study(sys.argv[1]), Path(sys.argv[2]), own=friedman())
 """
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_with_the_same_rows(tmp_path):
     study = tmp_path / "tiny.toml"
     study.write_text(TINY.format(generations=40))

@@ -33,7 +33,6 @@ def made(tmp_path_factory):
     models = {
         "grove": (sg.GroveRegressor(**METHODS[sg.GroveRegressor], calibration=0.3), frame, y),
         "2segp": (sg.TwoSEGPRegressor(**METHODS[sg.TwoSEGPRegressor]), frame, y),
-        "median": (sg.SpatialGPRegressor(**METHODS[sg.SpatialGPRegressor]), frame, y),
         "one": (sg.ClassicGPRegressor(**METHODS[sg.ClassicGPRegressor], max_size=30), frame, y),
         "votes": (sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier], calibration=0.2), *cancer),
         "three": (sg.GroveClassifier(**METHODS[sg.GroveClassifier]), *iris),
@@ -46,7 +45,7 @@ def made(tmp_path_factory):
     return found
 
 
-NAMES = ["grove", "2segp", "median", "one", "votes", "three"]
+NAMES = ["grove", "2segp", "votes", "three"]
 
 
 @pytest.mark.parametrize("name", NAMES)
