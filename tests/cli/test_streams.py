@@ -70,7 +70,10 @@ def test_redirected_inputs_are_not_overwritten_either(files):
 
 @pytest.mark.parametrize(
     ("end", "why"),
-    [("| true; exit ${PIPESTATUS[0]}", "Broken pipe"), ("> /dev/full", "No space left on device")],
+    [
+        ("| true; exit ${PIPESTATUS[0]}", "Broken pipe"),
+        pytest.param("> /dev/full", "No space left on device", marks=pytest.mark.slow),
+    ],
 )
 def test_a_model_that_nobody_takes_is_rescued(end, why, files):
     done = shell(f"mkdir tmp; export TMPDIR=$PWD/tmp; {FIT} -o - {end}", files, text=True)
@@ -102,10 +105,10 @@ def test_progress_that_cannot_be_written_does_not_end_a_fit(files):
     "command",
     [
         f"{FIT} -o -",
-        "symgrove predict model.json numbers.csv",
         *(
             pytest.param(command, marks=pytest.mark.slow)
             for command in (
+                "symgrove predict model.json numbers.csv",
                 f"{FIT} -o m.json --json",
                 "symgrove predict model.json numbers.csv --json",
                 "symgrove show model.json",
@@ -153,6 +156,7 @@ def test_files_do_not_need_standard_streams(files):
     assert "double predict" in (files / "m.c").read_text()
 
 
+@pytest.mark.slow
 def test_pipes_may_have_names(files):
     command = "set -o pipefail; symgrove export model.json --to c -o {} | cat > m.c"
     done = shell(command.format("/dev/stdout"), files, text=True)

@@ -31,7 +31,7 @@ def test_a_function_that_is_defined_again_is_not_compiled_again():
     assert len(blocks._compiled) == n_compiled
 
 
-@pytest.mark.parametrize(("one", "other"), [(3.0, 4.0), (1, 1.0), (0.0, -0.0), (True, 1)])
+@pytest.mark.parametrize(("one", "other"), [(1, 1.0), (0.0, -0.0)])
 def test_functions_that_do_something_else_are_told_apart(one, other):
     assert address(made(one)) != address(made(other))
 
