@@ -9,11 +9,11 @@ import pyoperon as op
 
 from benchmarks.table import Line, best_of
 from symgrove import Forest, PrimitiveSet, RandomPrograms, primitive
-from symgrove.engines import _evaluate
-from symgrove.engines._schedule import FILL, Steps
+from symgrove.engines import evaluation_kernels
 from symgrove.engines.blocks import BlockTable
+from symgrove.engines.schedule_kernels import FILL, Steps
 from symgrove.engines.workspace import BLOCK_ROWS, ROW_PADDING
-from symgrove.forest._intern import Tokens
+from symgrove.forest.intern_kernels import Tokens
 from symgrove.forest.primitives import BUILTIN
 
 N_ROWS, N_FEATURES, N_TREES = 10_000, 5, 100
@@ -55,16 +55,18 @@ def steps_of(
     return Steps(code_.astype(np.int32), out, left_, right_), scalar_.astype(np.float32), len(rows)
 
 
-def frame_over(values: np.ndarray, scratch: np.ndarray, first_row: int, n_rows: int) -> _evaluate.Frame:
+def frame_over(values: np.ndarray, scratch: np.ndarray, first_row: int, n_rows: int) -> evaluation_kernels.Frame:
     """A frame with one output row, the first of `values`."""
     places = (values.ctypes.data, values.strides[0], 1, scratch.ctypes.data, scratch.strides[0])
-    return _evaluate.Frame(*places, values.itemsize, first_row, n_rows, BLOCK_ROWS)
+    return evaluation_kernels.Frame(*places, values.itemsize, first_row, n_rows, BLOCK_ROWS)
 
 
 def run_ours(steps: list[tuple[Steps, np.ndarray, int]], blocks: BlockTable, out: np.ndarray) -> None:
     scratch = np.empty((200, BLOCK_ROWS + ROW_PADDING), dtype=np.float32)
     for t, (tree, scalars, n_steps) in enumerate(steps):
-        _evaluate.run_steps(tree, scalars, n_steps, blocks.addresses, frame_over(out[t : t + 1], scratch, 0, N_ROWS))
+        evaluation_kernels.run_steps(
+            tree, scalars, n_steps, blocks.addresses, frame_over(out[t : t + 1], scratch, 0, N_ROWS)
+        )
 
 
 def operon_trees(trees: list[Tokens], dataset: op.Dataset) -> list[op.Tree]:
@@ -134,7 +136,7 @@ def user_primitives() -> Iterator[Line]:
             places = (np.full(n, -1 - i, dtype=np.int64) for i in range(3))
             code = np.full(n, primitives[name].code, dtype=np.int32)  # noqa: B023
             steps, scalars = Steps(code, *places), np.zeros(n, dtype=dtype)  # noqa: B023
-            return lambda: _evaluate.run_steps(steps, scalars, n, blocks.addresses, frame)  # noqa: B023
+            return lambda: evaluation_kernels.run_steps(steps, scalars, n, blocks.addresses, frame)  # noqa: B023
 
         for mine, built_in in (("_my_mul", "mul"), ("_my_ratio", "div")):
             own, theirs = best_of(15, time_of(mine), time_of(built_in))

@@ -70,7 +70,7 @@ def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(copy):
 def test_a_change_of_a_subroutine_is_noticed(copy):
     """Numba alone looks only at the file of the calling function and would run the old code."""
     finish(start(copy), copy)
-    file = copy / "symgrove" / "engines" / "_vector_math.py"
+    file = copy / "symgrove" / "engines" / "vector_math_kernels.py"
     text = file.read_text()
     changed = text.replace("    return y\n", "    return y + 1.0\n")
     assert changed != text

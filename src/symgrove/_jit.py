@@ -61,7 +61,7 @@ _announcer = _Announcer()
 @cache
 def _stamp_of_kernels() -> tuple[tuple[str, float, int], ...]:
     """Modification times and sizes of all files with compiled code."""
-    files = sorted(Path(__file__).parent.rglob("_*.py"))
+    files = [Path(__file__), *sorted(Path(__file__).parent.rglob("*_kernels.py"))]
     return tuple((file.name, file.stat().st_mtime, file.stat().st_size) for file in files)
 
 

@@ -31,10 +31,17 @@ def test_the_oracle_imports_nothing_from_the_package():
         assert not [name for name in imports_of(file) if name.split(".")[0] == "symgrove"], file
 
 
-def test_kernels_stand_only_in_underscore_files():
+def test_kernels_stand_in_files_named_for_them():
     for file in SOURCES:
         has_kernel = re.search(r"^@(kernel|subroutine)$", file.read_text(), flags=re.MULTILINE)
-        assert not has_kernel or file.name.startswith("_"), file
+        assert bool(has_kernel) == file.name.endswith("_kernels.py"), file
+
+
+def test_kernels_freeze_nothing_that_the_cache_does_not_watch():
+    for file in SOURCES:
+        if file.name.endswith("_kernels.py"):
+            own = [name for name in imports_of(file) if name.startswith("symgrove")]
+            assert all(name == "symgrove._jit" or name.endswith("_kernels") for name in own), file
 
 
 def test_kernels_never_use_fastmath_or_parallel_mode():

@@ -1,4 +1,4 @@
-"""Machine code of primitives, by address: built-in loops from `_blocks.py`, and loops around users' functions.
+"""Machine code of primitives, by address: built-in loops from `block_kernels.py`, and loops around users' functions.
 
 The evaluation kernel calls a block by its address, so a user-defined primitive runs like a built-in one.
 """
@@ -15,31 +15,31 @@ from numba import types
 from numba.core.errors import NumbaError
 
 from symgrove._jit import Block, compile_block, compile_scalar
-from symgrove.engines import _blocks
-from symgrove.engines._schedule import COPY, FILL
-from symgrove.forest.primitives import BUILTIN, Primitive, PrimitiveSet
+from symgrove.engines import block_kernels
+from symgrove.engines.schedule_kernels import COPY, FILL
+from symgrove.forest.primitives import BUILTIN, EXP_CAP, Primitive, PrimitiveSet
 
 _LOOPS: dict[str, Callable[..., None]] = {
-    "add": _blocks.add,
-    "sub": _blocks.sub,
-    "mul": _blocks.mul,
-    "div": _blocks.div,
-    "pdiv": _blocks.pdiv,
-    "aq": _blocks.aq,
-    "min": _blocks.minimum,
-    "max": _blocks.maximum,
-    "step": _blocks.step,
-    "sqrt": _blocks.sqrt,
-    "log": _blocks.log_protected,
-    "log1p": _blocks.log1p_abs,
-    "exp": _blocks.exp_capped,
-    "sin": _blocks.sine,
-    "cos": _blocks.cosine,
-    "tanh": _blocks.tanh,
-    "square": _blocks.square,
-    "cube": _blocks.cube,
-    "neg": _blocks.neg,
-    "abs": _blocks.absolute,
+    "add": block_kernels.add,
+    "sub": block_kernels.sub,
+    "mul": block_kernels.mul,
+    "div": block_kernels.div,
+    "pdiv": block_kernels.pdiv,
+    "aq": block_kernels.aq,
+    "min": block_kernels.minimum,
+    "max": block_kernels.maximum,
+    "step": block_kernels.step,
+    "sqrt": block_kernels.sqrt,
+    "log": block_kernels.log_protected,
+    "log1p": block_kernels.log1p_abs,
+    "exp": block_kernels.exp_capped,
+    "sin": block_kernels.sine,
+    "cos": block_kernels.cosine,
+    "tanh": block_kernels.tanh,
+    "square": block_kernels.square,
+    "cube": block_kernels.cube,
+    "neg": block_kernels.neg,
+    "abs": block_kernels.absolute,
 }
 # Compiled once a process, by loop or by what a user's function does; a Block owns its machine code. Numba never frees
 # machine code, so a function that is defined again, in a loop for example, must not be compiled again.
@@ -57,8 +57,8 @@ class BlockTable:
         self.epsilon = np.zeros(n_codes, dtype=np.float64)
         for code, row in primitives.by_code.items():
             self.epsilon[code] = primitives.epsilon_of(row.name)
-        self.addresses[COPY] = _builtin_block(_blocks.copy, dtype).address
-        self.addresses[FILL] = _builtin_block(_blocks.fill, dtype).address
+        self.addresses[COPY] = _builtin_block(block_kernels.copy, dtype).address
+        self.addresses[FILL] = _builtin_block(block_kernels.fill, dtype).address
         self.compile(row.code for row in primitives.functions)
 
     def compile(self, codes: Iterable[int]) -> None:
@@ -144,3 +144,4 @@ def _with_literals_of(function: Callable[..., float], dtype: np.dtype[Any]) -> C
 
 
 assert set(_LOOPS) == set(BUILTIN), "every built-in primitive has a loop"
+assert block_kernels.EXP_CAP == EXP_CAP, "the kernel and the primitive table have the same cap"

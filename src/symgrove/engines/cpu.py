@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from symgrove._checks import check_whole
 from symgrove.blas import product, single_blas_thread
 from symgrove.dataset import Dataset
-from symgrove.engines import _evaluate
+from symgrove.engines import evaluation_kernels
 from symgrove.engines.base import Roots
 from symgrove.engines.blocks import BlockTable
 from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, Pass
@@ -330,7 +330,7 @@ class CpuEngine:
     def _run_panel(self, plan: Plan, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
         workspace = self._borrow_workspace(plan)
         values, scratch = workspace.values, workspace.scratch
-        frame = _evaluate.Frame(
+        frame = evaluation_kernels.Frame(
             values.ctypes.data,
             values.strides[0],
             plan.n_roots,
@@ -341,7 +341,7 @@ class CpuEngine:
             panel.stop - panel.start,
             BLOCK_ROWS,
         )
-        _evaluate.run_steps(plan.steps, plan.scalars, plan.n_steps, self.blocks.addresses, frame)
+        evaluation_kernels.run_steps(plan.steps, plan.scalars, plan.n_steps, self.blocks.addresses, frame)
         if is_first:
             look.start(values, panel.stop - panel.start)
         partial = look.reduce(workspace, panel)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.engines import _evaluate
+from symgrove.engines import evaluation_kernels
 from symgrove.engines.workspace import Workspace
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre, Samples
@@ -59,16 +59,18 @@ class MomentPass:
         self.shift = np.empty(values.shape[0], dtype=self.dtype)
         self.scale = np.empty(values.shape[0], dtype=self.dtype)
         largest_exponent = 120 if self.dtype == np.float32 else 1000
-        _evaluate.find_centres(values, n_rows, largest_exponent, self.shift, self.scale)
+        evaluation_kernels.find_centres(values, n_rows, largest_exponent, self.shift, self.scale)
         self.inverse_scale = 1 / self.scale
 
     def reduce(self, workspace: Workspace, rows: slice) -> MomentSums:
         n_rows = rows.stop - rows.start
         n_programs, n_samples = workspace.n_roots, self.samples.total.size
         bits: NDArray[Any] = np.zeros(n_programs, dtype=np.int32 if self.dtype == np.float32 else np.int64)
-        _evaluate.centre_and_square(workspace.values, n_rows, self.shift, self.inverse_scale, bits, workspace.squares)
+        evaluation_kernels.centre_and_square(
+            workspace.values, n_rows, self.shift, self.inverse_scale, bits, workspace.squares
+        )
         weights = np.empty((2 * n_samples, n_rows), dtype=self.dtype)
-        _evaluate.weigh_target(self.samples.weights[:, rows], self.target[rows], weights)
+        evaluation_kernels.weigh_target(self.samples.weights[:, rows], self.target[rows], weights)
         sums = np.empty((3, n_programs, n_samples))
         with np.errstate(all="ignore"):  # outputs that are not finite are found by their reach
             products = product(workspace.values[:, :n_rows], weights.T)
@@ -107,7 +109,9 @@ class ExactMomentPass:
         weights = self.samples.weights[:, rows]
         n_rows = rows.stop - rows.start
         sums, reach = np.empty((3, *self.shift.shape)), np.empty(self.shift.shape)
-        _evaluate.sum_exact(workspace.values, n_rows, self.shift, self.scale, weights, self.target[rows], reach, sums)
+        evaluation_kernels.sum_exact(
+            workspace.values, n_rows, self.shift, self.scale, weights, self.target[rows], reach, sums
+        )
         return ExactSums(sums, reach)
 
     def merge(self, total: ExactSums, partial: ExactSums) -> None:
@@ -140,9 +144,9 @@ class ErrorPass:
         outputs = workspace.values, rows.stop - rows.start, self.slope, self.intercept
         rest = weights, self.target[rows], room, sums
         if self.is_squared:
-            _evaluate.sum_squared(*outputs, *rest)
+            evaluation_kernels.sum_squared(*outputs, *rest)
         else:
-            _evaluate.sum_misclassified(*outputs, self.threshold, *rest)
+            evaluation_kernels.sum_misclassified(*outputs, self.threshold, *rest)
         return sums
 
     def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.engines import _schedule
-from symgrove.engines._schedule import Steps
+from symgrove.engines import schedule_kernels
 from symgrove.engines.blocks import BlockTable
+from symgrove.engines.schedule_kernels import Steps
 from symgrove.engines.vectors import VectorStore
 from symgrove.forest.forest import Forest
 
@@ -54,7 +54,7 @@ def make_plan(
     n_nodes = int(roots[-1]) + 1
     cache = store.resize(len(forest))
     last_use = np.empty(n_nodes, dtype=np.int64)
-    n_needed, n_survivors = _schedule.count_needed(forest.columns, roots, cache, last_use)
+    n_needed, n_survivors = schedule_kernels.count_needed(forest.columns, roots, cache, last_use)
     free = store.free_addresses(n_survivors + (roots.size if keep_roots else 0))
     n_most = n_needed + roots.size
     out, left, right = np.zeros((3, n_most), dtype=np.int64)
@@ -64,7 +64,7 @@ def make_plan(
     row_of_root[roots] = np.arange(roots.size)
     kept = np.empty(free.size, dtype=np.int64)
     stack = np.empty(n_needed + 1, dtype=np.int64)
-    n_steps, n_rows, n_kept = _schedule.plan(
+    n_steps, n_rows, n_kept = schedule_kernels.plan(
         forest.columns,
         roots,
         cache,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.engines._schedule import Cache
+from symgrove.engines.schedule_kernels import Cache
 
 SLAB_BYTES = 1 << 22
 

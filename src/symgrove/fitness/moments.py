@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.fitness import _closed_form
+from symgrove.fitness import closed_form_kernels
 
 Matrix = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ def is_doubtful(moments: Moments, samples: Samples, dtype: np.dtype[Any]) -> NDA
     tolerance, smallest = _DIGITS[dtype.name]
     is_far = samples.target.mean**2 * tolerance > samples.target.variance
     out = np.empty(moments.reach.size, dtype=np.bool_)
-    _closed_form.find_doubtful(
+    closed_form_kernels.find_doubtful(
         moments.first, moments.second, 1.0 / samples.total, moments.reach, is_far, tolerance, smallest, out
     )
     return out

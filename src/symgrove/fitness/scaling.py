@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrove.fitness import _closed_form
+from symgrove.fitness import closed_form_kernels
 from symgrove.fitness.moments import Matrix, Moments, Samples
 
 
@@ -39,14 +39,14 @@ def fit_linear_scaling(moments: Moments, samples: Samples, dtype: np.dtype[Any])
     """
     slope, intercept, error = np.empty((3, *moments.first.shape))
     ulp = float(np.finfo(dtype).eps)
-    _closed_form.fit_lines(moments, 1.0 / samples.total, *samples.target, ulp, slope, intercept, error)
+    closed_form_kernels.fit_lines(moments, 1.0 / samples.total, *samples.target, ulp, slope, intercept, error)
     return Fit(Scaling(slope, intercept), error)
 
 
 def no_scaling(moments: Moments, samples: Samples) -> Fit:
     """Slope 1, intercept 0, and the mean squared error of the outputs as they are."""
     error = np.empty(moments.first.shape)
-    _closed_form.compare_unscaled(moments, 1.0 / samples.total, *samples.target, error)
+    closed_form_kernels.compare_unscaled(moments, 1.0 / samples.total, *samples.target, error)
     return Fit(identity_scaling(error.shape), error)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.fitness import _terms
+from symgrove.fitness import term_kernels
 from symgrove.rng import stream
 
 LARGEST_OUTPUT = 1e6
@@ -50,7 +50,7 @@ def make_terms(
     """Standardise outputs, which are overwritten; only usable and different terms are kept, unless all are wanted."""
     found = np.zeros((len(roots), 5))
     limits = np.array([LARGEST_OUTPUT, NEARLY_CONSTANT])
-    _terms.standardize(outputs, weight, direction, limits, found)
+    term_kernels.standardize(outputs, weight, direction, limits, found)
     key = np.round(np.abs(found[:, 4]), DIGITS[outputs.dtype.name]).astype(np.float64)
     kept = np.arange(len(roots))
     if not keep_all:

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove._checks import check_whole
-from symgrove.forest import _intern
-from symgrove.forest._intern import Columns, Tokens
+from symgrove.forest import intern_kernels
+from symgrove.forest.intern_kernels import Columns, Tokens
 from symgrove.forest.primitives import CONSTANT, FEATURE, Primitive, PrimitiveSet
 
 Ids = NDArray[np.int64]
@@ -87,7 +87,7 @@ class Forest:
         nodes = np.array(other.reachable(wanted), dtype=np.int64)
         new_of = np.full(len(other), -1, dtype=np.int64)
         self.reserve(nodes.size)
-        _intern.copy_nodes(other.columns, nodes, self.columns, new_of)
+        intern_kernels.copy_nodes(other.columns, nodes, self.columns, new_of)
         return new_of[wanted]
 
     def to_arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -136,7 +136,7 @@ class Forest:
 
     def _intern(self, code: int, left: int, right: int, value: float) -> int:
         self.reserve(1)
-        return int(_intern.intern_one(self.columns, code, left, right, value))
+        return int(intern_kernels.intern_one(self.columns, code, left, right, value))
 
     def reserve(self, n_nodes: int) -> None:
         """Make room for so many more nodes; kernels append without asking."""
@@ -148,7 +148,7 @@ class Forest:
             getattr(grown, name)[: len(self)] = getattr(self.columns, name)[: len(self)]
         grown.n_nodes[0] = self.columns.n_nodes[0]
         self.columns = grown
-        _intern.rebuild_table(self.columns)
+        intern_kernels.rebuild_table(self.columns)
 
     # Reading
 
@@ -195,7 +195,7 @@ class Forest:
     def reachable(self, roots: ArrayLike) -> list[int]:
         """Ids of all nodes that the programs consist of, each once, in evaluation order."""
         is_live = np.zeros(len(self), dtype=np.bool_)
-        _intern.find_reachable(self.columns, as_roots(self, roots), is_live)
+        intern_kernels.find_reachable(self.columns, as_roots(self, roots), is_live)
         found: list[int] = np.flatnonzero(is_live).tolist()
         return found
 
@@ -218,8 +218,8 @@ class Forest:
         """
         roots = np.unique(self.check_ids(roots))
         ids = np.empty(len(self), dtype=np.int64)
-        _intern.collect(self.columns, roots, ids)
-        _intern.rebuild_table(self.columns)
+        intern_kernels.collect(self.columns, roots, ids)
+        intern_kernels.rebuild_table(self.columns)
         self.epoch += 1
         return ids
 
@@ -233,7 +233,7 @@ class Forest:
         ids = np.arange(len(self))
         ids[n_nodes:] = -1
         self.columns.n_nodes[0] = n_nodes
-        _intern.rebuild_table(self.columns)
+        intern_kernels.rebuild_table(self.columns)
         self.epoch += 1
         return ids
 
@@ -242,7 +242,7 @@ def _new_columns(capacity: int) -> Columns:
     """Empty columns; the hash table has at least twice as many places as there can be nodes."""
     value = np.zeros(capacity, dtype=np.float64)
     integers = [np.zeros(capacity, dtype=np.int32) for _ in range(5)]
-    table = np.full(1 << (2 * capacity - 1).bit_length(), _intern.EMPTY, dtype=np.int32)
+    table = np.full(1 << (2 * capacity - 1).bit_length(), intern_kernels.EMPTY, dtype=np.int32)
     code, left, right, size, height = integers
     return Columns(code, left, right, value, size, height, table, np.zeros(1, dtype=np.int64))
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_generator, check_pair, check_whole
-from symgrove.forest import _random
-from symgrove.forest._random import Buffers, Shape, Vocabulary
+from symgrove.forest import random_kernels
 from symgrove.forest.forest import Forest
+from symgrove.forest.random_kernels import Buffers, Shape, Vocabulary
 
 CONSTANT_DECIMALS = 3  # as the reference implementation rounds
 LARGEST_CONSTANT = 1e300  # times ten to the decimals must be finite
@@ -81,7 +81,7 @@ class RandomPrograms:
         check_whole("min_height", shape.minimum, 0)
         check_generator(rng)
         self.forest.reserve(self.buffers.code.size)
-        return int(_random.draw_one(self.forest.columns, rng, self.vocabulary, shape, self.buffers))
+        return int(random_kernels.draw_one(self.forest.columns, rng, self.vocabulary, shape, self.buffers))
 
     def ramped_half_and_half(
         self, n_programs: int, rng: np.random.Generator, heights: tuple[int, int] = (2, 6), min_height: int = 2
@@ -100,7 +100,7 @@ class RandomPrograms:
         span = np.array([low, high, min_height], dtype=np.int64)
         while state[0] < n_programs:
             self.forest.reserve(self.buffers.code.size)
-            _random.draw_ramped(
+            random_kernels.draw_ramped(
                 self.forest.columns, rng, self.vocabulary, span, n_programs // 2, self.buffers, state, roots
             )
         return roots

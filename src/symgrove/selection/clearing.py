@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from symgrove._checks import check_whole
 from symgrove.blas import on_one_thread, product, single_blas_thread
 from symgrove.rng import stream
-from symgrove.selection import _clearing
-from symgrove.selection._clearing import Near
+from symgrove.selection import clearing_kernels
+from symgrove.selection.clearing_kernels import Near
 from symgrove.selection.truncation import check_errors
 
 SMALLEST_RADIUS = 1e-10  # what "the same" means, as in the reference implementation
@@ -42,7 +42,7 @@ def clearing(
     usable = np.flatnonzero(np.isfinite(error))
     near = _find_near(vectors, radius, usable, np.arange(error.size) if row_of is None else row_of)
     is_cleared = np.zeros(error.size, dtype=np.bool_)
-    _clearing.clear(near, usable[np.argsort(error[usable], kind="stable")], niche_size, is_cleared)
+    clearing_kernels.clear(near, usable[np.argsort(error[usable], kind="stable")], niche_size, is_cleared)
     return np.where(is_cleared, np.inf, error)
 
 
@@ -50,7 +50,7 @@ def has_later_twin(vectors: ArrayLike, row_of: ArrayLike | None = None) -> NDArr
     """Whether a program with a higher index has the same vector, up to a distance of 1e-10."""
     rows = np.arange(len(np.asarray(vectors))) if row_of is None else np.asarray(row_of)
     found = np.zeros(rows.size, dtype=np.bool_)
-    _clearing.find_later_twins(_find_near(vectors, 0.0, np.arange(rows.size), rows), found)
+    clearing_kernels.find_later_twins(_find_near(vectors, 0.0, np.arange(rows.size), rows), found)
     return found
 
 

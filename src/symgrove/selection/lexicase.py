@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symgrove.selection import _lexicase
+from symgrove.selection import lexicase_kernels
 from symgrove.selection.truncation import Indices, check_errors, share_slots
 
 
@@ -35,7 +35,7 @@ def partitioned_lexicase(errors: ArrayLike, cases: ArrayLike, n_selected: int, r
     first = np.sort(first)
     by_sample, by_case = np.ascontiguousarray(matrix[first].T), np.ascontiguousarray(rows[first].T)
     selected = np.empty(n_selected, dtype=np.int64)
-    _lexicase.select(
+    lexicase_kernels.select(
         by_sample,
         _deviation(matrix.T),
         by_case,

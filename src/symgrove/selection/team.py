@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import on_one_thread, product
-from symgrove.selection import _team
+from symgrove.selection import team_kernels
 
 Matrix = NDArray[np.float64]
 
@@ -65,11 +65,13 @@ def recruit(
     scalar = product(candidates, score)
     joined = []
     for slot in np.flatnonzero(~team.is_taken)[:n_joining].tolist():
-        chosen = _team.best_candidate(scalar, perp, own, penalty)
+        chosen = team_kernels.best_candidate(scalar, perp, own, penalty)
         if chosen < 0:
             break
         shared = product(weighted, candidates[chosen])
-        _team.join(team.inverse, team.coefficients, slot, chosen, projected, crossed, shared, scalar, perp, penalty)
+        team_kernels.join(
+            team.inverse, team.coefficients, slot, chosen, projected, crossed, shared, scalar, perp, penalty
+        )
         team.values[slot] = candidates[chosen]
         team.is_taken[slot] = True
         joined.append((slot, chosen))
@@ -78,7 +80,7 @@ def recruit(
 
 def dismiss(team: Team, max_terms: int) -> None:
     """Let the least useful terms leave until `max_terms` are left."""
-    _team.leave(team.inverse, team.coefficients, team.is_taken, max_terms)
+    team_kernels.leave(team.inverse, team.coefficients, team.is_taken, max_terms)
 
 
 def penalized_inverse(team: Team, weight: Matrix, penalty: float) -> Matrix:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symgrove.selection import _top
+from symgrove.selection import truncation_kernels
 
 Indices = NDArray[np.int64]
 
@@ -27,7 +27,7 @@ def truncation(errors: ArrayLike, n_selected: int) -> Indices:
     if not 0 <= n_selected <= vector.size:
         raise ValueError(f"cannot select {n_selected} of {vector.size} programs.")
     selected = np.empty(n_selected, dtype=np.int64)
-    _top.best_rows(vector, selected)
+    truncation_kernels.best_rows(vector, selected)
     return selected
 
 
@@ -49,7 +49,7 @@ def partitioned_truncation(errors: ArrayLike, n_selected: int, rng: np.random.Ge
     if slots.max() > matrix.shape[0]:
         raise ValueError(f"cannot select {slots.max()} of {matrix.shape[0]} programs for one sample.")
     selected = np.empty(n_selected, dtype=np.int64)
-    _top.best_rows_of_columns(np.ascontiguousarray(matrix.T), slots, selected)
+    truncation_kernels.best_rows_of_columns(np.ascontiguousarray(matrix.T), slots, selected)
     return selected
 
 

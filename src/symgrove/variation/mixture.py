@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_generator, check_whole
-from symgrove.forest._intern import Tokens
 from symgrove.forest.forest import Forest, Ids, as_roots
-from symgrove.variation import _mixture
-from symgrove.variation._mixture import Ingredients, Lists
+from symgrove.forest.intern_kernels import Tokens
+from symgrove.variation import mixture_kernels
+from symgrove.variation.mixture_kernels import Ingredients, Lists
 
 # Crossover, mutation, perturbation, join, new, hoist.
 SHARES = (0.30, 0.20, 0.20, 0.15, 0.10, 0.05)
@@ -77,7 +77,7 @@ class Mixture:
             self.forest.reserve(self.lists.child.code.size)
             columns = self.forest.columns
             arguments = bases, donors, self.rates, self.ingredients, self.height, self.lists
-            start = _mixture.vary(columns, rng, *arguments, start, out)
+            start = mixture_kernels.vary(columns, rng, *arguments, start, out)
         return out
 
     def new(self, n_programs: int, rng: np.random.Generator) -> Ids:
@@ -88,7 +88,7 @@ class Mixture:
         while start < n_programs:
             self.forest.reserve(self.lists.child.code.size)
             columns = self.forest.columns
-            start = _mixture.draw_new(columns, rng, self.ingredients, self.height, self.lists, start, out)
+            start = mixture_kernels.draw_new(columns, rng, self.ingredients, self.height, self.lists, start, out)
         return out
 
 

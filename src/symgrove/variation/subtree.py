@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from symgrove._checks import check_generator, check_whole
 from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.random_programs import RandomPrograms
-from symgrove.variation import _subtree
-from symgrove.variation._subtree import Rates, Walk
+from symgrove.variation import subtree_kernels
+from symgrove.variation.subtree_kernels import Rates, Walk
 
 
 class SubtreeVariation:
@@ -86,7 +86,7 @@ class SubtreeVariation:
         start = 0
         while start < parents.size:
             forest.reserve(self.source.buffers.code.size + int(forest.height(parents[start])))
-            start = _subtree.vary(
+            start = subtree_kernels.vary(
                 forest.columns,
                 rng,
                 parents,
@@ -111,7 +111,7 @@ def choose_nodes(forest: Forest, root: int, n_draws: int, rng: np.random.Generat
         Depth, node id, and position from the left among the nodes of that depth.
     """
     rows = np.empty((n_draws, 3), dtype=np.int64)
-    _subtree.choose_nodes(forest.columns, rng, int(root), new_walk(forest, as_roots(forest, [root])), rows)
+    subtree_kernels.choose_nodes(forest.columns, rng, int(root), new_walk(forest, as_roots(forest, [root])), rows)
     return rows
 
 

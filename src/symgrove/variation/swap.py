@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from symgrove._checks import check_generator, check_whole
 from symgrove.forest.forest import as_roots
 from symgrove.forest.random_programs import RandomPrograms
-from symgrove.variation import _swap
-from symgrove.variation._swap import SwapRates
+from symgrove.variation import swap_kernels
 from symgrove.variation.subtree import new_walk
+from symgrove.variation.swap_kernels import SwapRates
 
 
 class SwapVariation:
@@ -64,7 +64,7 @@ class SwapVariation:
         children = np.empty(2 * mothers.size, dtype=np.int64)
         while progress[0] < mothers.size:
             forest.reserve(2 * self.source.buffers.code.size + room)
-            _swap.swap_or_mutate(
+            swap_kernels.swap_or_mutate(
                 forest.columns,
                 rng,
                 mothers,

@@ -13,8 +13,10 @@ from __future__ import annotations
 import math
 
 from symgrove._jit import float_to_bits, subroutine
-from symgrove.engines._vector_math import TRIGONOMETRIC_LIMIT, cos, exp, expm1, log, sin
-from symgrove.forest.primitives import EXP_CAP
+from symgrove.engines.vector_math_kernels import TRIGONOMETRIC_LIMIT, cos, exp, expm1, log, sin
+
+# As in forest/primitives.py. Kernels take constants from kernel files only: a change must be seen by the cache.
+EXP_CAP = 80.0
 
 
 @subroutine

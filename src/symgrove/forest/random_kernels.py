@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._jit import kernel, subroutine
-from symgrove.forest._intern import intern_tokens
+from symgrove.forest.intern_kernels import intern_tokens
 
 
 class Vocabulary(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._jit import kernel, subroutine
-from symgrove.forest._intern import intern, intern_tokens
-from symgrove.forest._random import Shape, below, draw_program
+from symgrove.forest.intern_kernels import intern, intern_tokens
+from symgrove.forest.random_kernels import Shape, below, draw_program
 
 NEVER = 2**62  # a number of nodes that no walk reaches
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from symgrove._jit import kernel, subroutine
-from symgrove.forest._random import below
+from symgrove.forest.random_kernels import below
 
 
 @subroutine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from symgrove._jit import kernel, subroutine
-from symgrove.forest._intern import intern_tokens
-from symgrove.forest._random import Shape, below, draw_program
-from symgrove.variation._subtree import replace_node
+from symgrove.forest.intern_kernels import intern_tokens
+from symgrove.forest.random_kernels import Shape, below, draw_program
+from symgrove.variation.subtree_kernels import replace_node
 
 
 class SwapRates(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._jit import kernel, subroutine
-from symgrove.forest._intern import Tokens, intern_tokens
-from symgrove.forest._random import below
+from symgrove.forest.intern_kernels import Tokens, intern_tokens
+from symgrove.forest.random_kernels import below
 
 N_TRIES = 4  # for a child that is not too large
 # Standard deviations of perturbed constants are log-uniform between these.
