@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary file in the same folder, which takes the place of `path` at the end, or is removed after an error.
 
     Links are followed, and the permissions of a file that is replaced are kept. A pipe or a device cannot be replaced:

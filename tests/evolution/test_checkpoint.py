@@ -105,8 +105,8 @@ def test_archives_that_unpack_to_more_are_refused(file):
 
 LEFT_BEHIND = """
 import os, signal, sys
-from symgrove._files import written_whole
-with written_whole(sys.argv[1]) as temporary:
+from symgrove._files import atomic_write
+with atomic_write(sys.argv[1]) as temporary:
     temporary.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """

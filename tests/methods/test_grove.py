@@ -178,8 +178,8 @@ def test_pure_noise_is_recognised():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 5)), rng.normal(size=80)
     model = sg.GroveRegressor(**SMALL).fit(X, y)
-    assert model.found_ < 0.4
-    assert model.found_ == pytest.approx(sum(model.strength_.values()))
+    assert model.stacking_weight_sum_ < 0.4
+    assert model.stacking_weight_sum_ == pytest.approx(sum(model.stacking_weights_.values()))
     X_new = rng.normal(size=(500, 5))
     y_new = rng.normal(size=500)
     assert r2_score(y_new, model.predict(X_new)) > -0.1
@@ -190,13 +190,13 @@ def test_the_stack_is_the_weighted_sum_of_its_levels(data):
     X, y = make_friedman1(120, noise=3, random_state=1)
     model = sg.GroveRegressor(**SMALL).fit(X, y)
     stack = model._ensembles[0]
-    weights = [w for w in model.strength_.values() if w > 0]
+    weights = [w for w in model.stacking_weights_.values() if w > 0]
     expected = y.mean() + sum(
         w * (level.predict(X)[0] - y.mean()) for w, level in zip(weights, stack.levels, strict=True)
     )
     np.testing.assert_allclose(model.predict(X), expected)
     assert len(stack.levels) >= 2
-    assert {m.level for m in model.ensemble_} == {name for name, w in model.strength_.items() if w > 0}
+    assert {m.level for m in model.ensemble_} == {name for name, w in model.stacking_weights_.items() if w > 0}
     assert 0 < model.validation_score_ < 1
 
 
@@ -209,13 +209,13 @@ def test_strength_is_resumed_and_warm_started_to_the_same_model(data, tmp_path):
     warm = sg.GroveRegressor(**{**SMALL, "generations": 3}, warm_start=True).fit(*data)
     warm.set_params(generations=12).fit(*data)
     for model in (resumed, warm):
-        assert model.strength_ == whole.strength_
+        assert model.stacking_weights_ == whole.stacking_weights_
         np.testing.assert_array_equal(model.predict(data[0]), whole.predict(data[0]))
 
 
 def test_the_same_bits_for_any_number_of_threads(data):
     models = [sg.GroveRegressor(**SMALL, n_jobs=n).fit(*data) for n in (1, 3)]
-    assert models[0].strength_ == models[1].strength_
+    assert models[0].stacking_weights_ == models[1].stacking_weights_
     np.testing.assert_array_equal(*(model.predict(data[0]) for model in models))
 
 
@@ -232,7 +232,7 @@ def test_stopped_while_choosing_the_main_evolution_is_the_model(data, monkeypatc
     monkeypatch.setattr("symgrove.methods.grove.choose_strength", spoil)
     model = sg.GroveRegressor(**SMALL, max_time=1.0 if raise_it is None else None).fit(*data)
     assert model.stop_reason_ == reason
-    assert model.strength_ == {"main 12": 1.0}
+    assert model.stacking_weights_ == {"main 12": 1.0}
     assert np.isfinite(model.predict(data[0])).all()
 
 
@@ -247,17 +247,17 @@ def test_larger_data_keep_the_strongest_unless_the_stack_is_clearly_better(n_hel
     """The strongest level is almost as good as the stack, or much worse; with all rows held out, no guard."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=500)
-    honest = np.full((2, 1, 500), np.nan)
-    honest[0, 0, :n_held_out] = (y + noise * rng.normal(size=500))[:n_held_out]
-    honest[1, 0, :n_held_out] = (y + 0.3 * rng.normal(size=500))[:n_held_out]
+    out_of_fold = np.full((2, 1, 500), np.nan)
+    out_of_fold[0, 0, :n_held_out] = (y + noise * rng.normal(size=500))[:n_held_out]
+    out_of_fold[1, 0, :n_held_out] = (y + 0.3 * rng.normal(size=500))[:n_held_out]
     training = Training(np.zeros((500, 1)), y[None], None, np.arange(500))
-    chosen = weigh((), honest, honest[:, 0], training, is_logistic=False, strongest=0)
+    chosen = weigh((), out_of_fold, out_of_fold[:, 0], training, is_logistic=False, strongest=0)
     assert (chosen.weights.tolist() == [1.0, 0.0]) == is_kept
 
 
 def test_noise_is_recognised_in_larger_data_too():
     X, y = np.random.default_rng(0).normal(size=(600, 5)), np.random.default_rng(1).normal(size=600)
-    assert sg.GroveRegressor(**{**SMALL, "generations": 40, "max_terms": 40}).fit(X, y).found_ < 0.4
+    assert sg.GroveRegressor(**{**SMALL, "generations": 40, "max_terms": 40}).fit(X, y).stacking_weight_sum_ < 0.4
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -382,13 +382,13 @@ def test_of_many_candidates_the_closest_are_judged(data, monkeypatch):
     """With 60 teams each judges 24 of its window: those with the highest correlation with its residuals."""
     X, y = data
     calls = []
-    original = _teams.recruit
+    original = _teams.add_terms
 
     def note(team, candidates, weight, score, penalty, n_joining):
         calls.append(len(candidates))
         return original(team, candidates, weight, score, penalty, n_joining)
 
-    monkeypatch.setattr(_teams, "recruit", note)
+    monkeypatch.setattr(_teams, "add_terms", note)
     sizes = {"n_populations": 1, "n_estimators": 60, "population_size": 200, "generations": 3}
     settings = {**SMALL, **sizes, "strength": "fixed"}
     models = [sg.GroveRegressor(**settings, window=1.0, n_jobs=n).fit(X, y) for n in (1, 3)]
@@ -427,7 +427,7 @@ def test_the_same_bits_for_any_number_of_matrix_threads():
     for n in (1, 2):
         with threadpool_limits(n):
             models.append(sg.GroveRegressor(**{**SMALL, "n_estimators": 30}).fit(X, y))
-    assert models[0].strength_ == models[1].strength_
+    assert models[0].stacking_weights_ == models[1].stacking_weights_
     np.testing.assert_array_equal(*(model.predict(X) for model in models))
 
 
@@ -441,7 +441,7 @@ def test_formulas_of_classifiers_are_log_odds_or_spelled_out():
     log_odds = values_of(model, [model.formula()], X)[0]
     np.testing.assert_allclose(1 / (1 + np.exp(-log_odds)), model.predict_proba(X)[:, 1], atol=1e-6)
     weak = sg.GroveClassifier(**{**settings, "strength": "auto"}).fit(X, y)
-    assert weak.found_ < 1
+    assert weak.stacking_weight_sum_ < 1
     assert "logistic(" in weak.formula()
     assert weak.size_path_ == []
     X, y = load_iris(return_X_y=True)
@@ -485,8 +485,8 @@ def test_the_guard_counts_rows_by_their_weight():
     rng = np.random.default_rng(0)
     n = 600
     y, weight = rng.normal(size=n), np.where(np.arange(n) % 10 == 0, 100.0, 0.01)
-    honest = np.full((2, 1, n), np.nan)
-    honest[0, 0, :120] = (y + np.where(weight > 1, 2.0, 0.1) * rng.normal(size=n))[:120]
-    honest[1, 0, :120] = (y + np.where(weight > 1, 0.1, 0.5) * rng.normal(size=n))[:120]
+    out_of_fold = np.full((2, 1, n), np.nan)
+    out_of_fold[0, 0, :120] = (y + np.where(weight > 1, 2.0, 0.1) * rng.normal(size=n))[:120]
+    out_of_fold[1, 0, :120] = (y + np.where(weight > 1, 0.1, 0.5) * rng.normal(size=n))[:120]
     training = Training(np.zeros((n, 1)), y[None], weight, np.arange(n))
-    assert weigh((), honest, honest[:, 0], training, is_logistic=False, strongest=0).weights[1] > 0.5
+    assert weigh((), out_of_fold, out_of_fold[:, 0], training, is_logistic=False, strongest=0).weights[1] > 0.5

@@ -59,3 +59,13 @@ def test_fitted_models_have_the_attributes_of_the_docstring(kind):
     names = re.findall(r"^ {4}(\w+) :", section, re.MULTILINE)
     assert len(names) > 5
     assert not [name for name in names if not hasattr(model, name) and name != "feature_names_in_"]
+
+
+def test_old_names_of_groves_attributes_work_with_a_warning():
+    X, y = make_friedman1(60, random_state=0)
+    model = sg.GroveRegressor(generations=1, n_estimators=3, population_size=30, strength="fixed", random_state=0)
+    assert not hasattr(model, "found_")
+    model.fit(X, y)
+    for old, new in (("strength_", "stacking_weights_"), ("found_", "stacking_weight_sum_")):
+        with pytest.warns(FutureWarning, match=f"{old} is now called {new}"):
+            assert getattr(model, old) == getattr(model, new)

@@ -101,7 +101,7 @@ def test_nothing_found_is_a_model_too(tmp_path):
     model = sg.GroveRegressor(**SMALL).fit(X, y)
     stack = model._ensembles[0]
     model._ensembles = [type(stack)((), np.zeros(0), stack.base)]
-    model.strength_ = dict.fromkeys(model.strength_, 0.0)
+    model.stacking_weights_ = dict.fromkeys(model.stacking_weights_, 0.0)
     model.ensemble_ = []
     model.save(tmp_path / "model.json")
     again = sg.load(tmp_path / "model.json")

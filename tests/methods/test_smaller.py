@@ -1,4 +1,4 @@
-"""Fewer members, fewer terms, one formula: ordinary models with honest errors."""
+"""Fewer members, fewer terms, one formula: ordinary models with errors of rows they were not made for."""
 
 import numpy as np
 import pandas as pd

@@ -132,10 +132,10 @@ def test_nothing_of_a_row_is_left_behind():
     X, y = _data(150)
     for kind in (sg.TwoSEGPRegressor, sg.GroveRegressor):
         model = kind(**METHODS[kind]).fit(X, y)
-        assert not {"_honest", "_oob_spread"} & set(model.__dict__)
+        assert not {"_out_of_fold", "_oob_spread"} & set(model.__dict__)
     for kind in (sg.TwoSEGPClassifier, sg.GroveClassifier):
         model = kind(**METHODS[kind]).fit(X, y > 12)
-        assert not {"_honest", "_oob_spread"} & set(model.__dict__)
+        assert not {"_out_of_fold", "_oob_spread"} & set(model.__dict__)
 
 
 def test_infinite_scores_survive_a_file():

@@ -154,7 +154,9 @@ def test_the_sum_of_the_weights_is_not_called_a_share_of_the_variation():
         model = sg.GroveRegressor(**settings, strength=strength).fit(X, y[:, 0])
         page = sg.report(model, X, y[:, 0])
         told = re.search('sum of the stacking weights</th><td class="text">(.*?)</td>', page)[1]
-        assert told == wanted or told.startswith(f"{model.found_:.2f}, at most 1; the rest of the prediction")
+        assert told == wanted or told.startswith(
+            f"{model.stacking_weight_sum_:.2f}, at most 1; the rest of the prediction"
+        )
         assert "to be found" not in page
     assert "Not a share of the target's variation" in " ".join(sg.GroveRegressor.__doc__.split())
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrove.selection.team import Team, dismiss, penalized_inverse, recruit
+from symgrove.selection.team import Team, add_terms, drop_terms, penalized_inverse
 from tests.naive import teams as naive
 
 
@@ -44,7 +44,7 @@ def test_those_join_who_lower_the_objective_most(seed, n_terms, n_joining, penal
         expected.append(best)
         columns.append(candidates[best])
     score = weight * (y - team.coefficients @ team.values)
-    joined = recruit(team, candidates, weight, score, penalty, n_joining)
+    joined = add_terms(team, candidates, weight, score, penalty, n_joining)
     assert [chosen for _, chosen in joined] == expected
     assert_is_fitted(team, y, weight, penalty)
 
@@ -57,7 +57,7 @@ def test_those_leave_who_raise_the_objective_least(seed, n_terms, n_most):
     columns = columns_of(team)
     while len(columns) > n_most:
         columns.pop(naive.best_to_leave(columns, y, weight, penalty)[0])
-    dismiss(team, n_most)
+    drop_terms(team, n_most)
     kept = columns_of(team)
     assert len(kept) == len(columns)
     assert all((a == b).all() for a, b in zip(kept, columns, strict=True))
@@ -71,7 +71,7 @@ def test_nobody_joins_who_adds_nothing():
     first, second = columns_of(team)[:2]
     candidates = np.stack([np.ones(40), first, 2 * first - second + 1])
     score = weight * (y - team.coefficients @ team.values)
-    assert recruit(team, candidates, weight, score, penalty, 2) == []
+    assert add_terms(team, candidates, weight, score, penalty, 2) == []
 
 
 def test_one_of_two_equal_candidates_joins():
@@ -80,7 +80,7 @@ def test_one_of_two_equal_candidates_joins():
     team = make_team(rng, 40, 2, 6, y, weight, 1e-6)
     z = rng.normal(size=40)
     score = weight * (y - team.coefficients @ team.values)
-    joined = recruit(team, np.stack([z, z]), weight, score, 1e-6, 2)
+    joined = add_terms(team, np.stack([z, z]), weight, score, 1e-6, 2)
     assert [chosen for _, chosen in joined] == [0]
 
 
@@ -90,8 +90,8 @@ def test_many_updates_lose_few_digits():
     team = make_team(rng, 60, 0, 9, y, weight, penalty)
     for _ in range(200):
         score = weight * (y - team.coefficients @ team.values)
-        recruit(team, rng.normal(size=(10, 60)), weight, score, penalty, 2)
-        dismiss(team, 6)
+        add_terms(team, rng.normal(size=(10, 60)), weight, score, penalty, 2)
+        drop_terms(team, 6)
     assert_is_fitted(team, y, weight, penalty)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from symgrove._files import written_whole
+from symgrove._files import atomic_write
 from symgrove.cli._common import FAILED, cannot_print, fail
 
 
@@ -80,7 +80,7 @@ def naming(output: str | Path) -> Iterator[None]:
 @contextmanager
 def writing(output: str | Path) -> Iterator[Path]:
     """A temporary file that takes the place of `output`."""
-    with naming(output), written_whole(output) as temporary:
+    with naming(output), atomic_write(output) as temporary:
         yield temporary
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._files import temporary_file, written_whole
+from symgrove._files import atomic_write, temporary_file
 
 VERSION = 1
 
@@ -94,7 +94,7 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta:
     """Write a checkpoint: to a temporary file in the same folder, flushed to disk, then renamed."""
     target = Path(path)
     text = json.dumps({**meta, "version": VERSION})
-    with written_whole(target) as temporary, open(temporary, "wb") as stream:
+    with atomic_write(target) as temporary, open(temporary, "wb") as stream:
         entries: dict[str, Any] = {**arrays, "meta": np.array(text)}
         np.savez(stream, **entries)
 

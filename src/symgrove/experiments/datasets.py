@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._files import written_whole
+from symgrove._files import atomic_write
 
 Table = NDArray[np.float64]
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
@@ -282,7 +282,7 @@ def _write_table(file: Path, table: Table) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     np.savetxt(text, table, delimiter=",", fmt="%.17g")
-    with written_whole(file) as temporary:
+    with atomic_write(file) as temporary:
         temporary.write_text(text.getvalue())
 
 

@@ -190,8 +190,13 @@ def _size_of(model: Any) -> Row:
         "mean_size": round(float(np.mean([m.size for m in model.ensemble_])), 2) if model.ensemble_ else 0.0,
         "n_evaluations": int(model.history_["n_evaluations"][-1]),
     }
-    if hasattr(model, "found_"):
-        return {**size, "n_members": len(model.ensemble_), "found": round(model.found_, 4), "strength": model.strength_}
+    if hasattr(model, "stacking_weight_sum_"):
+        return {
+            **size,
+            "n_members": len(model.ensemble_),
+            "found": round(model.stacking_weight_sum_, 4),
+            "strength": model.stacking_weights_,
+        }
     n_members = sum(e.n_samples for e in model._ensembles)
     return {**size, "n_members": n_members, "n_distinct_members": sum(e.programs.size for e in model._ensembles)}
 

@@ -11,7 +11,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from symgrove._files import written_whole
+from symgrove._files import atomic_write
 from symgrove.export.plan import Plan
 
 
@@ -59,13 +59,13 @@ def export(plan: Plan, to: str, path: str | os.PathLike[str] | None, options: di
     if language.makes == "file":
         if path is None:
             raise ValueError(f"an export to {name} is a file; give its path.")
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             make(plan, version, temporary, **options)
         return None
     made = make(plan, version, **options)
     if path is not None:
         content = made.SerializeToString() if name == "onnx" else str(made).encode("utf-8")
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(content)
     return made
 

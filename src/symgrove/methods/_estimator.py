@@ -62,7 +62,7 @@ _CONTROL = {
 
 
 # What the end of a fit leaves for the next step only.
-_WORKING = ("_honest", "_oob_spread")
+_WORKING = ("_out_of_fold", "_oob_spread")
 # What a model in the middle of a fit does not have yet.
 _NOT_KNOWN_YET: dict[str, Any] = {"_correction": None, "_calibrations": {}, "_seen": {}, "_outside": None}
 

@@ -79,8 +79,8 @@ ATTRIBUTES: dict[str, tuple[str, str] | None] = {
         "If the model is one team: it, and what is left when the least useful terms leave one by one: n_terms, size, "
         "error on the team's rows, formula and predict. Else empty.",
     ),
-    "strength_": ("dict", "Weight of each ensemble in the stack, by name and generation."),
-    "found_": (
+    "stacking_weights_": ("dict", "Weight of each ensemble in the stack, by name and generation."),
+    "stacking_weight_sum_": (
         "float",
         "Sum of the weights, at most 1: so much of the prediction comes from the ensembles, the rest from the mean of "
         "the target. Near 0, the ensembles were no better than the mean on the rows held out. Not a share of the "

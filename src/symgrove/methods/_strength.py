@@ -1,4 +1,4 @@
-"""How strongly to fit, chosen honestly: a stack of ensembles of different strength, weighed on rows they never saw.
+"""How strongly to fit: a stack of ensembles of different strength, weighed by out-of-fold predictions.
 
     folds = five, or on larger data one fifth of the rows
     in each, evolve every path from scratch on the other rows, and predict its rows after every snapshot
@@ -51,7 +51,7 @@ class Strength(NamedTuple):
 
     levels: tuple[Level, ...]
     weights: Matrix
-    honest: Matrix
+    out_of_fold: Matrix
     spread: Matrix
     loss: float
 
@@ -72,7 +72,7 @@ def choose_strength(
     """Weights of the levels; `check` is called after every generation and may raise, `tell` shows progress."""
     levels = levels_of(paths)
     n_rows = len(training.X)
-    honest = np.full((len(levels), len(training.targets), n_rows), np.nan)
+    out_of_fold = np.full((len(levels), len(training.targets), n_rows), np.nan)
     spread = np.full((len(levels), n_rows), np.nan)
     folds = _folds(training, seed, is_logistic=ground.is_logistic)
     before = time.perf_counter()
@@ -85,11 +85,11 @@ def choose_strength(
         for p, path in enumerate(paths):
             own_seed = int(stream(seed, "fold", f * len(paths) + p).integers(2**31))
             for i, model in enumerate(grow(ground, path, rest, own_seed, check)):
-                honest[start + i][:, held_out] = model.predict(X, ground.n_threads)
+                out_of_fold[start + i][:, held_out] = model.predict(X, ground.n_threads)
                 spread[start + i, held_out] = model.all_members(X, ground.n_threads).std(axis=0)
             start += len(path.snapshots)
     strongest = len(paths[0].snapshots) - 1
-    return weigh(levels, honest, spread, training, is_logistic=ground.is_logistic, strongest=strongest)
+    return weigh(levels, out_of_fold, spread, training, is_logistic=ground.is_logistic, strongest=strongest)
 
 
 def grow(ground: Ground, path: Path, training: Training, seed: int, check: Callable[[], None]) -> list[Teams]:
@@ -129,19 +129,19 @@ def work_of(path: Path) -> float:
 
 def weigh(
     levels: tuple[Level, ...],
-    honest: Matrix,
+    out_of_fold: Matrix,
     spread: Matrix,
     training: Training,
     *,
     is_logistic: bool,
     strongest: int,
 ) -> Strength:
-    """Weights from honest predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
+    """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
     `spread` is that of each level's teams, (n_levels, n_rows).
     """
-    known = ~np.isnan(honest).any(axis=(0, 1))
-    predictions = honest[:, :, known]
+    known = ~np.isnan(out_of_fold).any(axis=(0, 1))
+    predictions = out_of_fold[:, :, known]
     targets = training.targets[:, known]
     row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
     base = base_of(training)
@@ -158,7 +158,7 @@ def weigh(
         mean, error = _mean_and_error(difference, row_weight)
         if mean < CLEARLY * error:
             weights, losses = alone, losses + difference
-    stacked = np.full(honest.shape[1:], np.nan)
+    stacked = np.full(out_of_fold.shape[1:], np.nan)
     stacked[:, known] = _stacked(predictions, weights, base)
     return Strength(levels, weights, stacked, product(weights, spread), float(np.average(losses, weights=row_weight)))
 

@@ -26,7 +26,7 @@ from symgrove.fitness.terms import Terms, make_terms, random_direction
 from symgrove.forest.forest import Forest, Ids
 from symgrove.methods._gp import check_ids
 from symgrove.rng import stream
-from symgrove.selection.team import Team, dismiss, penalized_inverse, recruit
+from symgrove.selection.team import Team, add_terms, drop_terms, penalized_inverse
 from symgrove.variation.mixture import Mixture
 
 Matrix = NDArray[np.float64]
@@ -241,7 +241,7 @@ class TeamEvolution:
     # Teams
 
     def _improve(self, state: TeamState, tables: _Tables, candidates: Terms) -> None:
-        """Let every team recruit; arrays of the state and the tables are changed in place."""
+        """Let every team add_terms; arrays of the state and the tables are changed in place."""
         seen = self._windows(tables, candidates, state.generation)
 
         def improve(j: int) -> None:
@@ -262,7 +262,7 @@ class TeamEvolution:
         is_known = (candidates.key[seen][:, None] == tables.keys[j]).any(axis=1)
         seen = seen[~is_known]
         before = team.coefficients.copy()
-        joined = recruit(
+        joined = add_terms(
             team, candidates.values[seen].astype(np.float64), weight, score, self._penalty(j), rules.n_joining
         )
         for slot, chosen in joined:
@@ -274,7 +274,7 @@ class TeamEvolution:
             weight, _ = self._derivatives(j, product(team.coefficients, team.values))
             team.inverse[:] = penalized_inverse(team, weight, self._penalty(j))
             self._newton(j, team)
-        dismiss(team, rules.max_terms)
+        drop_terms(team, rules.max_terms)
         state.roots[j, ~team.is_taken] = -1
         tables.keys[j, ~team.is_taken] = np.nan
         if self.is_logistic:
@@ -368,7 +368,7 @@ class TeamEvolution:
         with single_blas_thread:
             for n_terms in range(int(is_taken.sum()) - 2, 0, -1):
                 self._refit(team)
-                dismiss(team, n_terms)
+                drop_terms(team, n_terms)
                 self._refit(team)
                 roots[~is_taken] = -1
                 errors = self._errors(product(coefficients, values)[None])

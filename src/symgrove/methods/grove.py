@@ -30,6 +30,7 @@ from symgrove._checks import (
     check_number,
     check_whole,
 )
+from symgrove._deprecation import Renamed
 from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET
 from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.progress import say
@@ -79,6 +80,8 @@ class _GroveParameters(EvolvedEnsemble):
     """What the regressor and the classifier share."""
 
     _parts_share_target = True
+    strength_ = Renamed("stacking_weights_")
+    found_ = Renamed("stacking_weight_sum_")
 
     n_populations: int = 5
     population_size: int = 1000
@@ -209,9 +212,9 @@ class _GroveParameters(EvolvedEnsemble):
         is_auto = self.strength == "auto"
         limit = job.max_time if job.max_time is None or not is_auto else SHARE_OF_MAIN * job.max_time
         outcome = super()._evolve(job._replace(max_time=limit), interrupt, given)
-        self.strength_ = {f"main {outcome.n_generations}": 1.0}
-        self.found_, self.validation_score_ = 1.0, float("nan")
-        self._honest: tuple[Matrix, Matrix] | None = None
+        self.stacking_weights_ = {f"main {outcome.n_generations}": 1.0}
+        self.stacking_weight_sum_, self.validation_score_ = 1.0, float("nan")
+        self._out_of_fold: tuple[Matrix, Matrix] | None = None
         is_too_small = len(job.training.X) < FEWEST_ROWS_TO_CHOOSE
         if not is_auto or is_too_small or outcome.reason == "interrupted" or not outcome.n_generations:
             return outcome
@@ -266,21 +269,21 @@ class _GroveParameters(EvolvedEnsemble):
 
     def _report(self, chosen: Strength, paths: tuple[Path, ...], job: Job) -> None:
         names = [f"{level.path.name} {level.generation}" for level in levels_of(paths)]
-        self.strength_ = {name: float(w) for name, w in zip(names, chosen.weights, strict=True)}
-        self.found_ = float(chosen.weights.sum())
-        self.validation_score_ = self._score_of(chosen.honest, job.training)
-        self._honest = chosen.honest[0], chosen.spread
+        self.stacking_weights_ = {name: float(w) for name, w in zip(names, chosen.weights, strict=True)}
+        self.stacking_weight_sum_ = float(chosen.weights.sum())
+        self.validation_score_ = self._score_of(chosen.out_of_fold, job.training)
+        self._out_of_fold = chosen.out_of_fold[0], chosen.spread
 
     @abstractmethod
-    def _score_of(self, honest: Matrix, training: Training) -> float:
-        """Score of honest predictions on the rows that were held out."""
+    def _score_of(self, out_of_fold: Matrix, training: Training) -> float:
+        """Score of out-of-fold predictions."""
 
     # The model
 
     def _set_model(self, job: Job, outcome: Outcome, n_given: int) -> None:
         stack: Stack = outcome.found.ensembles[0]
         names = getattr(self, "feature_names_in_", None)
-        labels = [name for name, weight in self.strength_.items() if weight > 0]
+        labels = [name for name, weight in self.stacking_weights_.items() if weight > 0]
         targets = self.classes_ if len(job.training.targets) > 1 else None
         self.ensemble_ = list_teams(stack, names, targets, labels)
         is_one_team = stack is outcome.found.smaller[0] if outcome.found.smaller else False
@@ -372,14 +375,14 @@ class GroveRegressor(RegressorMixin, _GroveParameters, IntervalRegressor):
     def _y_rules(self) -> dict[str, Any]:
         return {"y_numeric": True}
 
-    def _score_of(self, honest: Matrix, training: Training) -> float:
+    def _score_of(self, out_of_fold: Matrix, training: Training) -> float:
         """R² on rows that were held out."""
-        known = ~np.isnan(honest[0])
+        known = ~np.isnan(out_of_fold[0])
         y, weight = training.targets[0][known], None if training.weight is None else training.weight[known]
         variation = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
         if not variation > 0:
             return float("nan")
-        return float(1.0 - np.average((y - honest[0][known]) ** 2, weights=weight) / variation)
+        return float(1.0 - np.average((y - out_of_fold[0][known]) ** 2, weights=weight) / variation)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """What the teams predict together.
@@ -403,8 +406,8 @@ class GroveRegressor(RegressorMixin, _GroveParameters, IntervalRegressor):
 
     def _left_out(self, training: Training, outcome: Outcome) -> tuple[Matrix, Matrix]:
         """Of rows held out of whole evolutions; at a fixed strength, by the teams that did not draw a row."""
-        if self._honest is not None:
-            return self._honest
+        if self._out_of_fold is not None:
+            return self._out_of_fold
         teams = self._ensembles[0].levels[0].all_members(training.X, self._n_threads())
         outside = np.where(outcome.found.outside[0], teams, np.nan)
         mean = mean_of_finite(outside, np.nan)
@@ -460,11 +463,11 @@ class GroveClassifier(ClassifierMixin, _GroveClassifierParameters, CalibratedCla
             sample_weight = own if sample_weight is None else own * np.asarray(sample_weight)
         return super()._check_data(X, y, sample_weight)
 
-    def _score_of(self, honest: Matrix, training: Training) -> float:
+    def _score_of(self, out_of_fold: Matrix, training: Training) -> float:
         """Accuracy on rows that were held out."""
-        known = ~np.isnan(honest).any(axis=0)
-        labels = training.targets[0] if len(honest) == 1 else np.argmax(training.targets, axis=0)
-        found = (honest[0] > 0.5) if len(honest) == 1 else np.argmax(honest, axis=0)
+        known = ~np.isnan(out_of_fold).any(axis=0)
+        labels = training.targets[0] if len(out_of_fold) == 1 else np.argmax(training.targets, axis=0)
+        found = (out_of_fold[0] > 0.5) if len(out_of_fold) == 1 else np.argmax(out_of_fold, axis=0)
         weight = None if training.weight is None else training.weight[known]
         return float(np.average(found[known] == labels[known], weights=weight))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symgrove import methods
-from symgrove._files import written_whole
+from symgrove._files import atomic_write
 from symgrove.forest.primitives import Primitive, PrimitiveSet
 from symgrove.methods._estimator import EvolvedEnsemble
 from symgrove.methods.saved_parameters import from_plain, to_plain
@@ -49,7 +49,12 @@ DIGITS = 6  # of the history, which is for plots
 _NOT_SAVED = ("callbacks", "checkpoint", "warm_start")
 _MADE_ANEW = ("_ensembles", "ensemble_", "size_path_", "_calibrations", "_widths", "_correction", "_seen")
 SEEN = ("fit", "calibration")  # what rows were for
-_FITTED_NUMBERS = ("oob_score_", "found_", "validation_score_")
+# By their names in files, which are older than some names of attributes.
+_FITTED_NUMBERS = {
+    "oob_score_": "oob_score_",
+    "found_": "stacking_weight_sum_",
+    "validation_score_": "validation_score_",
+}
 
 
 def save(estimator: EvolvedEnsemble, path: str | os.PathLike[str]) -> None:
@@ -63,7 +68,7 @@ def save(estimator: EvolvedEnsemble, path: str | os.PathLike[str]) -> None:
         raise ValueError(
             f"this model could not be read again: {error}. Make it smaller (symgrove.simplify_ensemble), or use pickle."
         ) from None
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
@@ -179,9 +184,13 @@ def to_document(estimator: EvolvedEnsemble) -> Document:
         "feature_importances_": estimator.feature_importances_.tolist(),
         "history_": {name: _history_column(column) for name, column in estimator.history_.items()},
     }
-    fitted |= {n: optional_numbers([getattr(estimator, n)])[0] for n in _FITTED_NUMBERS if hasattr(estimator, n)}
+    fitted |= {
+        name: optional_numbers([getattr(estimator, attribute)])[0]
+        for name, attribute in _FITTED_NUMBERS.items()
+        if hasattr(estimator, attribute)
+    }
     if stacks:
-        fitted["strength_"] = dict(estimator.strength_)
+        fitted["strength_"] = dict(estimator.stacking_weights_)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -419,12 +428,12 @@ def _fitted(entries: Entries, n_features: int) -> dict[str, Any]:
         "stop_reason_": entries.text("stop_reason_"),
         "feature_importances_": entries.numbers("feature_importances_", n_features),
     }
-    for name in _FITTED_NUMBERS:
+    for name, attribute in _FITTED_NUMBERS.items():
         if name in entries.document:
-            found[name] = entries.number(name, is_optional=True)
+            found[attribute] = entries.number(name, is_optional=True)
     if "strength_" in entries.document:
         strength = entries.entries("strength_")
-        found["strength_"] = {name: strength.number(name) for name in strength.document}
+        found["stacking_weights_"] = {name: strength.number(name) for name in strength.document}
     history = entries.entries("history_")
     found["history_"] = {name: _history(history.entries(name)) for name in history.document}
     return found
@@ -439,7 +448,7 @@ def _history(entries: Entries) -> Any:
 
 def _of_stack(estimator: Any, stack: Stack, smaller: list[Stack], targets: Any) -> dict[str, Any]:
     """The attributes of a stack of teams."""
-    labels = [name for name, weight in estimator.strength_.items() if weight > 0]
+    labels = [name for name, weight in estimator.stacking_weights_.items() if weight > 0]
     if len(labels) != len(stack.levels):
         raise ValueError("'strength_' of the file does not go with its ensembles.")
     if any(len(s.levels) != 1 or s.levels[0].n_teams != 1 for s in smaller):

@@ -335,7 +335,11 @@ def with_stack(model: Any, stack: Stack, X: Matrix) -> Any:
     """A Grove with another stack."""
     smaller = _copy(model)
     smaller._ensembles = [stack]
-    smaller.strength_, smaller.found_, smaller.validation_score_ = {"smaller": 1.0}, 1.0, float("nan")
+    smaller.stacking_weights_, smaller.stacking_weight_sum_, smaller.validation_score_ = (
+        {"smaller": 1.0},
+        1.0,
+        float("nan"),
+    )
     targets = model.classes_ if len(stack.base) > 1 else None
     smaller.ensemble_ = list_teams(stack, names_of(model), targets, ["smaller"])
     smaller.size_path_ = []

@@ -15,7 +15,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from symgrove._checks import check_number
-from symgrove._files import written_whole
+from symgrove._files import atomic_write
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.figures import draw_all
@@ -88,7 +88,7 @@ def report(
             seconds=time.perf_counter() - start,
         )
     if path is not None:
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
     return page
 
@@ -124,10 +124,11 @@ def _short(value: Any) -> str:
 
 
 def _stacked(model: Any) -> str:
-    if model.found_ == 1 and math.isnan(model.validation_score_):
+    if model.stacking_weight_sum_ == 1 and math.isnan(model.validation_score_):
         return "1: the strength was not chosen, so it says nothing about the data"
     return (
-        f"{model.found_:.2f}, at most 1; the rest of the prediction is the target's mean. Not a share of its variation"
+        f"{model.stacking_weight_sum_:.2f}, at most 1; the rest of the prediction is the target's mean. Not a share "
+        "of its variation"
     )
 
 
@@ -140,7 +141,7 @@ def _about(model: Any) -> list[tuple[str, str]]:
     ]
     if seconds is not None and len(seconds):
         told.append(("time of the evolution", f"{float(seconds[-1]):.1f} s"))
-    if hasattr(model, "found_"):
+    if hasattr(model, "stacking_weight_sum_"):
         told.append(("sum of the stacking weights", _stacked(model)))
     told += [(name, version(name)) for name in PACKAGES]
     return [*told, ("Python", platform.python_version())]

@@ -56,7 +56,10 @@ def score_all(model: Any, rows: Rows, coverage: float) -> Scores:
     how = "new rows" if rows.is_new else "rows that it may have been fitted on"
     own = type(model).__name__
     n_own = "not known" if rows.n_fitted is None else str(rows.n_fitted)
-    lines = [Score(own, measure(rows.y_test, predicted, model), n_own, how, True), *_honest(model, own, columns)]
+    lines = [
+        Score(own, measure(rows.y_test, predicted, model), n_own, how, True),
+        *_out_of_sample(model, own, columns),
+    ]
     others = [_score_other(name, other, model, rows, measure) for name, other in _others(model).items()]
     caution = _caution(rows, n_own, next((line.n_trained for line in others if line.n_trained), ""))
     return Scores(columns, lines + others, caution, "" if is_classifier else _intervals(model, rows, coverage))
@@ -77,7 +80,7 @@ def _caution(rows: Rows, n_own: str, n_others: str) -> str:
     return text
 
 
-def _honest(model: Any, name: str, columns: list[str]) -> list[Score]:
+def _out_of_sample(model: Any, name: str, columns: list[str]) -> list[Score]:
     """What the model knows of itself from rows that were left out."""
     for attribute, how in (
         ("validation_score_", "rows held out of whole evolutions"),

@@ -36,7 +36,7 @@ class Team(NamedTuple):
     is_taken: NDArray[np.bool_]
 
 
-def recruit(
+def add_terms(
     team: Team, candidates: Matrix, weight: Matrix, score: Matrix, penalty: float, n_joining: int
 ) -> list[tuple[int, int]]:
     """Let up to `n_joining` candidates join, the best first, the others then judged beside it.
@@ -78,7 +78,7 @@ def recruit(
     return joined
 
 
-def dismiss(team: Team, max_terms: int) -> None:
+def drop_terms(team: Team, max_terms: int) -> None:
     """Let the least useful terms leave until `max_terms` are left."""
     team_kernels.leave(team.inverse, team.coefficients, team.is_taken, max_terms)
 
