@@ -48,7 +48,7 @@ def temporary_file(target: Path, folder: Path | None) -> Path:
     """A new file beside `target`, or in the folder for such files; its name says which process made it."""
     if folder is not None:
         _remove_leftovers(target)
-    prefix = f"{target.name}.{_machine()}-{os.getpid()}-"
+    prefix = f"{_stem(target)}.{_machine()}-{os.getpid()}-"
     descriptor, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=".part")
     os.close(descriptor)
     return Path(name)
@@ -56,12 +56,17 @@ def temporary_file(target: Path, folder: Path | None) -> Path:
 
 def _remove_leftovers(target: Path) -> None:
     """Remove temporary files of `target` whose processes, on this machine, are gone."""
-    pattern = re.compile(re.escape(f"{target.name}.{_machine()}-") + r"(\d+)-\w+\.part")
+    pattern = re.compile(re.escape(f"{_stem(target)}.{_machine()}-") + r"(\d+)-\w+\.part")
     with suppress(OSError):  # a folder that cannot be listed
         for entry in os.scandir(target.parent):
             found = pattern.fullmatch(entry.name)
             if found is not None and not _is_running(int(found[1])):
                 Path(entry.path).unlink(missing_ok=True)
+
+
+def _stem(target: Path) -> str:
+    """The name, or as much of a long one as leaves room for more: names of files have at most 255 bytes."""
+    return target.name if len(os.fsencode(target.name)) <= 200 else target.name[:50]
 
 
 def _machine() -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
+MOST_TRIES = 100  # a library may refuse to be limited
 
 
 class _Limit:
@@ -53,7 +54,7 @@ class _Limit:
 class SingleBlasThread:
     """Context that any number of threads may enter: the last one out restores the limit that the first one found.
 
-    A limit that somebody else has set meanwhile is left as it is.
+    A limit of more than one that somebody else has set meanwhile is left as it is; one of one cannot be told from ours.
     """
 
     def __init__(self) -> None:
@@ -87,7 +88,7 @@ def on_one_thread(function: Callable[..., Result], *arguments: Any) -> Result:
             if limit.is_one():
                 return result
         with _one_at_a_time:
-            while True:
+            for _ in range(MOST_TRIES):
                 before = limit.set_one()
                 try:
                     result = function(*arguments)
@@ -96,7 +97,8 @@ def on_one_thread(function: Callable[..., Result], *arguments: Any) -> Result:
                     if has_held:
                         limit.set(before)
                 if has_held:
-                    return result
+                    break
+            return result
 
 
 def product(a: Any, b: Any) -> Any:

@@ -171,3 +171,12 @@ def test_help_into_a_full_device_is_a_message(files):
     done = shell("symgrove --help > /dev/full", files, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "standard output cannot be written" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["2>&-", "2> /dev/full"])
+def test_ctrl_c_saves_the_model_also_without_standard_error(end, files):
+    settings = "--method 2segp --population-size 60 --n-estimators 5 --generations 1000000"
+    done = shell(f"timeout -s INT 8 symgrove fit numbers.csv -t y {settings} -o m.json {end}", files)
+    assert done.returncode in (124, 130)
+    sg.load(files / "m.json")

@@ -1,6 +1,7 @@
 """Machine code of users' functions: compiled once for what they do."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,19 @@ def test_what_is_taken_from_outside_counts(monkeypatch):
     before = address(made(5.0))
     monkeypatch.setitem(globals(), "SHIFT", 7.0)
     assert address(made(5.0)) != before
+
+
+def test_what_is_used_further_down_counts_too():
+    def nested(a):
+        def inner(b):
+            return b * SHIFT
+
+        return inner(a)
+
+    own = SimpleNamespace(number=2.0)
+    assert blocks._content_of(nested) is nested
+    assert blocks._content_of(made(own).function) is not blocks._content_of(made(own).function)
+    assert blocks._content_of(made((0.0,)).function) != blocks._content_of(made((-0.0,)).function)
 
 
 def test_functions_of_others_and_modules_may_be_used():

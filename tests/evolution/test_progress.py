@@ -26,3 +26,4 @@ def test_grove_counts_the_choice_of_the_strength():
     work = [model._work_after(model._prepare(X, y, None, np.arange(60))) for model in (auto, fixed)]
     assert 50 < work[0] < 300  # of 100 generations; the measured time is about 1.5 times that of the evolution
     assert work[1] == 0
+    GroveRegressor(generations=0, verbose=1, population_size=20, n_estimators=2, random_state=0).fit(X, y)

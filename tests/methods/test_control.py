@@ -16,7 +16,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from symgrove import GroveRegressor, TwoSEGPClassifier, TwoSEGPRegressor, primitive, truncation
+from symgrove import GroveRegressor, IndependentGPRegressor, TwoSEGPClassifier, TwoSEGPRegressor, primitive, truncation
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.methods import _held_out as held_out_rows
 from symgrove.methods import two_segp
@@ -193,7 +193,7 @@ def test_ctrl_c_while_the_initial_population_is_scored_leaves_a_fitted_model(dat
     assert np.isfinite(model.predict(data[0])).all()
 
 
-@pytest.mark.parametrize("kind", [TwoSEGPRegressor, GroveRegressor])
+@pytest.mark.parametrize("kind", [TwoSEGPRegressor, GroveRegressor, IndependentGPRegressor])
 def test_ctrl_c_after_the_last_generation_lets_the_model_be_finished(data, monkeypatch, kind):
     finish = kind._set_model
     monkeypatch.setattr(

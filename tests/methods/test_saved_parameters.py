@@ -93,6 +93,11 @@ def test_extreme_ridges_make_models_that_load(tmp_path):
     assert np.array_equal(saved_and_loaded(model, tmp_path).predict(X), model.predict(X))
 
 
+def test_types_of_numpy_are_saved_by_name(tmp_path):
+    again = saved_and_loaded(sg.TwoSEGPRegressor(**SMALL, dtype=np.float32).fit(X, Y), tmp_path)
+    assert again.dtype == "float32"
+
+
 def test_what_has_no_form_is_refused(tmp_path):
     model = sg.TwoSEGPRegressor(**SMALL).fit(X, Y)
     model._fitted_with["epsilon"] = object()

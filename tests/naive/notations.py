@@ -23,7 +23,6 @@ PLAIN = {
     "aq": lambda a, b: a / np.sqrt(1 + b * b),
     "step": lambda a, b: np.where(a > b, 1.0, 0.0),
     "pdiv": lambda a, b: np.where(b == 0, a, a / np.where(b == 0, 1.0, b)),
-    "sign": lambda a: np.where(a < 0, -1.0, 1.0),
 }
 
 
@@ -58,7 +57,7 @@ class _Latex:
 
     def __init__(self, latex, columns):
         self.columns = columns
-        pattern = r"\\left.|\\right.|\\[a-z]+|[a-z]_\{\d+\}|[a-z]+|\d+\.?\d*|[-+^{}>,()]"
+        pattern = r"\\left.|\\right.|\\[a-z]+|[a-z]_\{\d+\}|[a-z]+|\d+\.?\d*|[-+^{}<>,()]"
         self.tokens = re.findall(pattern, latex)
         assert "".join(self.tokens).replace(" ", "") == latex.replace(" ", ""), latex
         self.at = 0
@@ -102,9 +101,11 @@ class _Latex:
         """Values between two brackets, separated by commas."""
         self.take(left)
         values = [self.sum()]
-        while self.peek() in (",", ">"):
-            self.take()
+        while self.peek() in (",", ">", "<"):
+            is_less = self.take() == "<"
             values.append(self.sum())
+            if is_less:
+                values.reverse()
         self.take(right)
         return values
 

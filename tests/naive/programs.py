@@ -33,18 +33,19 @@ UNARY = tuple(name for name, f in MEANING.items() if f.__code__.co_argcount == 2
 BINARY = tuple(name for name in MEANING if name not in UNARY)
 
 
-def evaluate(program, X, eps=1e-10):
-    """Output of a program on the rows of X, in the dtype of X."""
+def evaluate(program, X, eps=1e-10, eps_div=None):
+    """Output of a program on the rows of X, in the dtype of X; divisions may have an epsilon of their own."""
     with np.errstate(all="ignore"):
-        return _evaluate(program, X, X.dtype.type(eps))
+        return _evaluate(program, X, X.dtype.type(eps), X.dtype.type(eps if eps_div is None else eps_div))
 
 
-def _evaluate(program, X, eps):
+def _evaluate(program, X, eps, eps_div):
     if program[0] == "feature":
         return X[:, program[1]].copy()
     if program[0] == "constant":
         return np.full(len(X), program[1], dtype=X.dtype)
-    return MEANING[program[0]](*(_evaluate(operand, X, eps) for operand in program[1:]), eps)
+    operands = (_evaluate(operand, X, eps, eps_div) for operand in program[1:])
+    return MEANING[program[0]](*operands, eps_div if program[0] == "div" else eps)
 
 
 def size(program):

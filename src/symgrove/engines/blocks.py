@@ -5,6 +5,7 @@ The evaluation kernel calls a block by its address, so a user-defined primitive 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -99,23 +100,19 @@ def _user_block(row: Primitive, dtype: np.dtype[Any]) -> Block:
 
 
 def _content_of(function: Any) -> Any:
-    """What a function does, for comparisons: its code, and the values that it takes from outside."""
+    """What a function does, for comparisons, if it is easy to see: code that uses numbers, `math` and NumPy only.
+
+    Of any other, which may use what changes between two definitions, only the function itself is the same.
+    """
     code = function.__code__
     outside = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    held = (*code.co_consts, *(function.__defaults__ or ()), *cells, *outside)
-    content = (code.co_code, code.co_names, code.co_varnames, tuple(_told_apart(value) for value in held))
-    try:
-        hash(content)
-    except TypeError:  # it uses something that may change: only the function itself is the same
+    held = [*code.co_consts, *(function.__defaults__ or ()), *cells, *(v for v in outside if v not in (math, np))]
+    if function.__kwdefaults__ or not all(isinstance(v, (int, float, str, type(None))) for v in held):
         return function
-    return content
-
-
-def _told_apart(value: Any) -> Any:
-    """A value that differs from others that are equal but compile differently: 1, 1.0 and True, 0.0 and -0.0."""
-    is_plain = isinstance(value, (int, float, bool, str, bytes, type(None)))
-    return (type(value).__name__, repr(value)) if is_plain else value
+    # By type and text: 1, 1.0 and True are equal but compile differently, and so do 0.0 and -0.0.
+    numbers = tuple((type(value).__name__, repr(value)) for value in held)
+    return code.co_code, code.co_names, code.co_varnames, numbers
 
 
 def _check_result(row: Primitive, scalar: Any, dtype: np.dtype[Any]) -> None:

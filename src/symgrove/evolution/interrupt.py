@@ -10,11 +10,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+_MESSAGE = b"\nsymgrove: stopping as soon as there is a model; press Ctrl-C again to give up.\n"
 # Within these, a fit is one of many: Ctrl-C must end them all, so it is not caught.
 _OUTER_LOOPS = ("sklearn.model_selection", "joblib", "symgrove.experiments")
 
@@ -48,20 +49,27 @@ class StopOnInterrupt:
         if self._is_installed:
             signal.signal(signal.SIGINT, self._previous)
 
-    def request_with(self, file: Path) -> None:
+    @contextmanager
+    def requesting_with(self, file: Path) -> Iterator[None]:
         """Make this file when a stop is requested, or now if one was."""
         self.file = file
         if self.is_requested:
             file.touch()
+        try:
+            yield
+        finally:
+            self.file = None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.is_requested:
             raise KeyboardInterrupt
         self.is_requested = True
-        if self.file is not None:
-            self.file.touch()
-        # Not print: a signal can arrive in the middle of one, which must not be entered twice.
-        os.write(2, b"\nsymgrove: stopping as soon as there is a model; press Ctrl-C again to give up.\n")
+        with suppress(OSError, ValueError, AttributeError):  # of a standard error that is closed or full
+            if self.file is not None:
+                self.file.touch()
+            # Not print: a signal can arrive in the middle of one, which must not be entered twice. Not to descriptor 2
+            # whatever it is: if standard error is closed, it may be another file by now.
+            os.write(sys.stderr.fileno(), _MESSAGE)
 
 
 class StopOnFile:

@@ -24,7 +24,7 @@ _TEXT = {
 _LATEX = {
     "add": r"\left({0} + {1}\right)", "sub": r"\left({0} - {1}\right)", "quotient": r"\frac{{{0}}}{{{1}}}",
     "mul": r"{0} \cdot {1}", "neg": r"\left(-{0}\right)",
-    "div": r"\frac{{{0} \cdot \operatorname{{sign}}\left({1}\right)}}{{\left|{1}\right| + {n0}}}",
+    "div": r"\left(1 - 2 \cdot \left[{1} < 0\right]\right) \cdot \frac{{{0}}}{{\left|{1}\right| + {n0}}}",
     "log": r"\log\left(\left|{0}\right| + {n0}\right)", "exp": r"\exp\left(\min\left({0}, 80\right)\right)",
     "within": r"\operatorname{{clip}}\left({0}, {n0}, {n1}\right)",
     "finite": r"\operatorname{{finite}}\left({0}, {n0}\right)",

@@ -1,7 +1,7 @@
 """Programs as LaTeX mathematics.
 
 Protected functions are written as what they compute: sqrt and log with the absolute value, `/` as a fraction; epsilon
-where it is not small, as in text.py. Constants have a few digits: LaTeX is for reading.
+as in text.py. Constants have a few digits: LaTeX is for reading.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DIGITS = 4
 SUM, PRODUCT, ATOM = 1, 2, 4
 PRECEDENCE = {"add": SUM, "sub": SUM, "neg": SUM, "mul": PRODUCT}
 WITH_EPSILON = {
-    "div": r"\operatorname{{sign}}\left({1}\right) \cdot \frac{{{0}}}{{\left|{1}\right| + {eps}}}",
+    "div": r"\left(1 - 2 \cdot \left[{1} < 0\right]\right) \cdot \frac{{{0}}}{{\left|{1}\right| + {eps}}}",
     "log": r"\log\left(\left|{0}\right| + {eps}\right)",
 }
 Written = tuple[str, int]  # a text and its precedence

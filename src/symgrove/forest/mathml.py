@@ -28,7 +28,8 @@ _TEMPLATES = {
     "abs": "<mrow><mo>|</mo>{0}<mo>|</mo></mrow>",
 }
 _WITH_EPSILON = {
-    "div": "<mrow><mi>sign</mi><mo>(</mo>{1}<mo>)</mo><mo>⋅</mo>"
+    "div": "<mrow><mo>(</mo><mn>1</mn><mo>−</mo><mn>2</mn><mo>⋅</mo><mo>[</mo>{1}<mo>&lt;</mo><mn>0</mn><mo>]</mo>"
+    "<mo>)</mo><mo>⋅</mo>"
     "<mfrac>{0}<mrow><mo>|</mo>{1}<mo>|</mo><mo>+</mo>{eps}</mrow></mfrac></mrow>",
     "log": "<mrow><mi>log</mi><mo>(</mo><mo>|</mo>{0}<mo>|</mo><mo>+</mo>{eps}<mo>)</mo></mrow>",
 }

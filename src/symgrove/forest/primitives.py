@@ -28,7 +28,8 @@ CONSTANT = 1  # code of a constant node
 FIRST_PRIMITIVE = 2
 
 PROTECTION_EPSILON = 1e-10  # Virgolin 2021, experimental setup
-# Up to here, epsilon is left out where formulas are written for people: it matters only where they have no value.
+# Up to here, the epsilon of a division is left out where formulas are written for people: it matters next to a division
+# by zero, which has no value.
 SMALL_EPSILON = 1e-9
 EXP_CAP = 80.0  # exp(80) = 5.5e34 still fits float32
 
@@ -341,9 +342,9 @@ class PrimitiveSet:
         return arity
 
     def written_epsilon(self, name: str) -> float | None:
-        """Protection constant of `div` or `log` if it is too large to be left out of formulas."""
+        """Protection constant of `div` or `log` if formulas show it: that of `log`, and a large one of `div`."""
         epsilon = self.epsilon.get(name, 0.0)
-        return epsilon if epsilon > SMALL_EPSILON else None
+        return epsilon if epsilon > (SMALL_EPSILON if name == "div" else 0.0) else None
 
     def epsilon_of(self, name: str) -> float:
         """Protection constant of a primitive."""

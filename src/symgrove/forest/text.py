@@ -1,9 +1,9 @@
 """Programs as text, and back, with an exact round trip.
 
 Infix where people expect it (``x0 * 2.5 + x1``), calls elsewhere (``sin(x0)``). Protected functions are written as
-what they compute: the primitive sqrt of x0 is ``sqrt(abs(x0))``, log is ``log(abs(x0))``. Left out are an epsilon of at
-most 1e-9, which matters only next to a division by zero or a logarithm of zero, and the cap of exp at e^80. With a
-larger epsilon, a division is a call, ``div(x0, x1)``, and log has it, ``log(abs(x0) + 0.01)``.
+what they compute: the primitive sqrt of x0 is ``sqrt(abs(x0))``, log is ``log(abs(x0) + 1e-10)``. Two protections are
+left out: an epsilon of a division of at most 1e-9 (``x0 / x1`` is x0 divided by epsilon where x1 is exactly 0; with a
+larger epsilon, a division is a call, ``div(x0, x1)``), and the cap of exp at e^80.
 
 Every primitive may also be written as a call: ``add(x0, x1)``. Feature names that are not plain names are quoted with
 backticks, a backtick inside doubled. Constants are written so that they read back to the same bits. Parsing what was

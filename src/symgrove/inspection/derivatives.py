@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from symgrove.blas import product
 from symgrove.export.plan import Block, Plan, Step, Target
 from symgrove.forest.primitives import BUILTIN
-from symgrove.inspection._input import checked, class_index, names_of, prediction
+from symgrove.inspection._input import checked, class_index, names_of
 from symgrove.inspection._style import Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
@@ -66,20 +66,21 @@ def derivatives(model: Any, X: Any, target: Any = None) -> Matrix:
 
 
 def _derivatives(plan: Plan, X: Matrix, k: int) -> Matrix:
-    X = np.asarray(X)
-    found = np.empty(X.shape)
+    return _in_parts(plan, np.asarray(X), lambda rows: _of_rows(plan, rows, k))
+
+
+def _in_parts(plan: Plan, X: Matrix, function: Callable[[Matrix], Matrix]) -> Matrix:
+    """A function of rows on so many at a time that the values of all steps fit into memory."""
     n_at_once = max(1, VALUES_AT_A_TIME // max(len(plan.steps), 1))
-    for start in range(0, len(X), n_at_once):
-        rows = slice(start, start + n_at_once)
-        found[rows] = _of_rows(plan, X[rows], k)
-    return found
+    return np.concatenate([function(X[start : start + n_at_once]) for start in range(0, len(X), n_at_once)])
 
 
 def sensitivity(model: Any, X: Any, target: Any = None) -> Matrix:
     """Mean size of the derivatives times the standard deviations of the features, (n_features,).
 
     How much the prediction moves, on average, with a small move of a feature, a standard deviation as the unit. Of a
-    feature with few values (up to 10 in the rows given), with a move to a neighbouring value.
+    feature with few values (up to 10, at least three rows for each), with a move to a neighbouring value. Of votes,
+    what moves is the mean of the members' outputs.
     """
     X = checked(model, X)
     found: Matrix = np.abs(_moves(model, X, class_index(model, target))).mean(axis=0)
@@ -88,21 +89,22 @@ def sensitivity(model: Any, X: Any, target: Any = None) -> Matrix:
 
 def _moves(model: Any, X: Matrix, target: int | None) -> Matrix:
     """Moves of the prediction for a standard deviation of each feature, on each row, (n_rows, n_features)."""
-    found = _derivatives(model._plan(), X, target or 0)
+    plan, k = model._plan(), target or 0
+    found = _derivatives(plan, X, k)
     for j in range(X.shape[1]):
         values = np.unique(X[:, j])
         if 1 < values.size <= min(FEW_VALUES, len(X) // 3):
-            found[:, j] = _differences(model, X, j, np.asarray(values), target)
+            found[:, j] = _differences(plan, np.asarray(X), j, np.asarray(values), k)
     return found * np.asarray(X).std(axis=0)
 
 
-def _differences(model: Any, X: Matrix, j: int, values: Matrix, target: int | None) -> Matrix:
-    """Mean slope from each row to the neighbouring values of a feature."""
+def _differences(plan: Plan, X: Matrix, j: int, values: Matrix, k: int) -> Matrix:
+    """Mean slope from each row to the neighbouring values of a feature, of what is differentiated."""
     at = []
     for value in values:
         changed = X.copy()
         changed[:, j] = value
-        at.append(prediction(model, changed, target))
+        at.append(_in_parts(plan, changed, lambda rows: _value_of_rows(plan, rows, k)))
     slopes = np.diff(np.stack(at), axis=0) / np.diff(values)[:, None]  # (n_values - 1, n_rows)
     own = np.searchsorted(values, np.asarray(X[:, j]))
     rows = np.arange(len(X))
@@ -117,6 +119,14 @@ def _of_rows(plan: Plan, X: Matrix, k: int) -> Matrix:
             return _backwards(plan, values, plan.targets[0], X)[1]
         found = [_backwards(plan, values, target, X) for target in plan.targets]
         return _of_probability(plan, np.stack([f[0] for f in found]), np.stack([f[1] for f in found]), k)
+
+
+def _value_of_rows(plan: Plan, X: Matrix, k: int) -> Matrix:
+    """What is differentiated: the prediction or probability, but of votes the mean of the members' outputs."""
+    with np.errstate(all="ignore"):
+        values = _forwards(plan, X)
+        found = np.stack([_backwards(plan, values, target, X)[0] for target in plan.targets])
+        return found[0] if plan.classes is None else _probabilities(plan, found)[1][k]
 
 
 def _forwards(plan: Plan, X: Matrix) -> list[Matrix]:
@@ -232,12 +242,11 @@ def _combined(block: Block, members: Matrix) -> tuple[Matrix, Matrix]:
 
 def _of_probability(plan: Plan, scores: Matrix, slopes: Matrix, k: int) -> Matrix:
     """Derivatives of the probability of class k, from the targets and theirs, (n_targets, n_rows, n_features)."""
+    shares = _probabilities(plan, scores)[0]
     if len(scores) == 1:
-        shares = np.stack([1 - scores[0], scores[0]])
         of_shares = np.stack([-slopes[0], slopes[0]])
     else:
         total = scores.sum(axis=0)
-        shares = np.where(total == 0, 1 / len(scores), scores / total)
         of_total = shares[:, :, None] * slopes.sum(axis=0)
         of_shares = np.where((total == 0)[:, None], 0.0, (slopes - of_total) / total[:, None])
     if plan.correction is None:
@@ -248,6 +257,20 @@ def _of_probability(plan: Plan, scores: Matrix, slopes: Matrix, k: int) -> Matri
     sums = raised.sum(axis=0)[:, None]
     result: Matrix = (of_raised[k] - raised[k][:, None] / sums * of_raised.sum(axis=0)) / sums
     return result
+
+
+def _probabilities(plan: Plan, scores: Matrix) -> tuple[Matrix, Matrix]:
+    """Shares of the classes from the targets, (n_classes, n_rows), as they are and corrected."""
+    if len(scores) == 1:
+        shares = np.stack([1 - scores[0], scores[0]])
+    else:
+        total = scores.sum(axis=0)
+        shares = np.where(total == 0, 1 / len(scores), scores / total)
+    if plan.correction is None:
+        return shares, shares
+    power, weights, floor = plan.correction
+    raised = weights[:, None] * np.maximum(shares, floor) ** power
+    return shares, raised / raised.sum(axis=0)
 
 
 class DerivativeDisplay:

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
 from symgrove._checks import numeric_vector
+from symgrove.blas import single_blas_thread
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.interrupt import StopOnInterrupt
 from symgrove.evolution.loop import Observer
@@ -147,7 +148,7 @@ class EvolvedEnsemble(CallbackSupport, EvolutionParameters, ModelOutput, ABC):
         X, y, weight, rows, n_given = self._check_data(X, y, sample_weight)
         self._warm_up()
         job = self._prepare(X, y, weight, rows)
-        with StopOnInterrupt() as interrupt:
+        with StopOnInterrupt() as interrupt, single_blas_thread:  # once, not for every product
             outcome = self._evolve(job, interrupt, given)
             self._keep(job, outcome)
             self._finish(job, outcome, n_given)

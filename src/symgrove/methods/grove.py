@@ -248,7 +248,7 @@ class _GroveParameters(EvolvedEnsemble):
         return Stack(tuple(models), np.array(weights), base_of(job.training))
 
     def _work_after(self, job: Job) -> float:
-        if self.strength != "auto":
+        if self.strength != "auto" or not job.generations:
             return 0.0
         main = self._main_path(job.generations)
         cheaper = [_for_folds(path) for path in (main, *self._other_paths(len(job.training.X)))]

@@ -103,7 +103,7 @@ class _IndependentGPParameters(EnsembleParameters, ProgramEnsemble):
             if has_callbacks(self):  # told of the fit as a whole; generations pass in other processes
                 stack.enter_context(tell_callbacks(self, *given, lambda state: {}))
             stop = StopOnFile(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "stop")
-            interrupt.request_with(stop.file)
+            stack.enter_context(interrupt.requesting_with(stop.file))
             workers = Parallel(n_jobs=self._n_at_once(), verbose=10 if self.verbose else 0)
             try:
                 found = workers(delayed(_evolve_member)(plain, own, stop, os.getpid()) for own in jobs)

@@ -32,6 +32,8 @@ def to_plain(name: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, (str, int, bool, type(None))) or (isinstance(value, float) and math.isfinite(value)):
         return value
+    if name == "dtype":
+        return np.dtype(value).name
     if isinstance(value, Primitive):
         return value.name if value.function is None else {"own": value.name}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -129,7 +129,7 @@ class _StandardGPParameters(EvolutionParameters):
         super()._check_parameters()
         check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
         check_whole("init_depth", self.init_depth, 2)
-        check_whole("max_depth", self.max_depth, self.init_depth)
+        check_whole("max_depth", self.max_depth, self.init_depth, 10_000)
         check_whole("min_init_depth", self.min_init_depth, 1)
         if self.min_init_depth > self.init_depth:
             raise ValueError(f"min_init_depth must be at most init_depth={self.init_depth}, got {self.min_init_depth}.")
