@@ -41,7 +41,7 @@ test: check  ## all checks, the whole test suite, and a smoke test of the built 
 	$(BIN)/python -m pip install --quiet --no-deps --target build/installed build/wheel/*.whl
 	cd build && PYTHONPATH=installed ../$(BIN)/python ../tools/smoke.py installed
 
-test-slow: $(VENV)/.ready  ## scikit-learn's checks with the default parameters, 65 kills of runs, 500 damaged checkpoints, 2,000 damaged model files (about 5 minutes)
+test-slow: $(VENV)/.ready  ## scikit-learn's checks with the default parameters, 65 kills of runs, 500 damaged checkpoints, 2,000 damaged model files (about 12 minutes)
 	$(BIN)/python -m pytest -q -m slow -n 2
 
 check: $(VENV)/.ready  ## format, lint, types, import layers, file and function sizes, links in docs

@@ -104,7 +104,8 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [kind(**SMALLER.get(kind, {})) for kind in METHODS],
-    expected_failed_checks=expected_failures,
+    # Sums with weights round differently from sums with repeated rows, which 100 generations may turn into other programs.
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 def test_scikit_learn_checks_with_the_default_parameters(estimator, check):
     check(estimator)
