@@ -104,7 +104,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [kind(**SMALLER.get(kind, {})) for kind in METHODS],
-    # Sums with weights round differently from sums with repeated rows, which 100 generations may turn into other programs.
+    # Sums with weights round differently from sums with repeated rows; after 100 generations programs may differ.
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 def test_scikit_learn_checks_with_the_default_parameters(estimator, check):
