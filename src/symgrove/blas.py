@@ -28,22 +28,23 @@ class _Limit:
         found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
         return found
 
-    def get(self) -> list[int]:
+    def get(self) -> list[int | None]:
         """As it is now; of libraries with a limit for each thread, that of this thread."""
         return [library.get_num_threads() for library in self.libraries]
 
-    def set(self, limits: list[int]) -> None:
+    def set(self, limits: list[int | None]) -> None:
         """Change it, also where another thread has claimed the right to (threadpoolctl 3.8 and newer)."""
         for library, limit in zip(self.libraries, limits, strict=True):
             disown = getattr(library, "clear_controlling_thread", lambda force: None)
-            disown(force=True)
-            library.set_num_threads(limit)
-            disown(force=True)
+            if limit is not None:  # of a library that does not tell
+                disown(force=True)
+                library.set_num_threads(limit)
+                disown(force=True)
 
     def is_one(self) -> bool:
         return all(library.get_num_threads() in (1, None) for library in self.libraries)
 
-    def set_one(self) -> list[int]:
+    def set_one(self) -> list[int | None]:
         """Limit to one thread; what the limit was."""
         before = self.get()
         if not self.is_one():
@@ -61,7 +62,7 @@ class SingleBlasThread:
         self._lock = Lock()
         self._n_inside = 0
         self._n_times = 0  # that the first one came in
-        self._before: list[int] = []
+        self._before: list[int | None] = []
 
     @property
     def held(self) -> int:

@@ -11,6 +11,7 @@ from symgrove.engines import blocks
 from symgrove.engines.blocks import BlockTable
 
 SHIFT = 2.0
+TABLE = np.array([1.0, 2.0, 3.0])
 
 
 def made(number):
@@ -54,6 +55,10 @@ def test_what_is_used_further_down_counts_too():
     assert blocks._content_of(nested) is nested
     assert blocks._content_of(made(own).function) is not blocks._content_of(made(own).function)
     assert blocks._content_of(made((0.0,)).function) != blocks._content_of(made((-0.0,)).function)
+
+
+def test_tables_of_numbers_may_be_used():
+    assert address(primitive(lambda a: a * TABLE[1], name="from_a_table")) > 0
 
 
 def test_functions_of_others_and_modules_may_be_used():

@@ -47,12 +47,17 @@ def test_every_primitive(seed, aggregation):
     assert (is_near | ~is_smooth).mean() > 0.998  # quotients by almost zero have spikes that differences jump over
 
 
+def data_with(n_classes):
+    """Rows for a regression, or of so many classes."""
+    if not n_classes:
+        return make_friedman1(150, n_features=5, random_state=0)
+    X, y = load_iris(return_X_y=True)
+    return X[y >= 3 - n_classes], y[y >= 3 - n_classes]
+
+
 @pytest.mark.parametrize(("kind", "n_classes"), CASES, ids=NAMES)
 def test_every_estimator(kind, n_classes):
-    X, y = make_friedman1(150, n_features=5, random_state=0)
-    if n_classes:
-        X, y = load_iris(return_X_y=True)
-        X, y = X[y >= 3 - n_classes], y[y >= 3 - n_classes]
+    X, y = data_with(n_classes)
     settings = {**METHODS[kind], "calibration": 0.3}
     if kind in (sg.GroveRegressor, sg.GroveClassifier):
         settings["strength"] = "auto"
@@ -138,10 +143,7 @@ def test_features_with_few_values_move_the_prediction(kind, levels):
 
 @pytest.mark.parametrize(("kind", "n_classes"), CASES, ids=NAMES)
 def test_differences_are_of_what_is_differentiated(kind, n_classes):
-    X, y = make_friedman1(150, n_features=5, random_state=0)
-    if n_classes:
-        X, y = load_iris(return_X_y=True)
-        X, y = X[y >= 3 - n_classes], y[y >= 3 - n_classes]
+    X, y = data_with(n_classes)
     plan = kind(**{**METHODS[kind], "generations": 3, "calibration": 0.3}).fit(X, y)._plan()
     rows = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)
     k = max(n_classes - 1, 0)

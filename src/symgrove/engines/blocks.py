@@ -107,7 +107,12 @@ def _content_of(function: Any) -> Any:
     code = function.__code__
     outside = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    held = [*code.co_consts, *(function.__defaults__ or ()), *cells, *(v for v in outside if v not in (math, np))]
+    held = [
+        *code.co_consts,
+        *(function.__defaults__ or ()),
+        *cells,
+        *(v for v in outside if not (v is math or v is np)),
+    ]
     if function.__kwdefaults__ or not all(isinstance(v, (int, float, str, type(None))) for v in held):
         return function
     # By type and text: 1, 1.0 and True are equal but compile differently, and so do 0.0 and -0.0.

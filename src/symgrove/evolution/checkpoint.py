@@ -29,21 +29,14 @@ VERSION = 1
 
 def fingerprint(arrays: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
     """A short text that differs whenever the data or the parameters do."""
-    described = {name: _with_plain_keys(value) for name, value in parameters.items()}
+    # Keys of dictionaries, such as weights of classes, may be anything; JSON's are texts.
+    described = {name: _describe(value) if isinstance(value, dict) else value for name, value in parameters.items()}
     digest = hashlib.sha256(json.dumps(described, sort_keys=True, default=_plain).encode())
     for name, array in sorted(arrays.items()):
         values = np.ascontiguousarray(array)
         digest.update(f"{name} {values.dtype} {values.shape}".encode())
         digest.update(values.tobytes())
     return digest.hexdigest()[:32]
-
-
-def _with_plain_keys(value: Any) -> Any:
-    """Dictionaries with other keys than texts, such as weights of classes, as sorted pairs."""
-    if not isinstance(value, dict) or all(isinstance(key, str) for key in value):
-        return value
-    pairs = [[key.item() if isinstance(key, np.generic) else key, held] for key, held in value.items()]
-    return sorted(pairs, key=repr)
 
 
 def _plain(value: Any) -> Any:

@@ -197,7 +197,7 @@ def primitive(
     Numba compiles the function, so it may use arithmetic, comparisons, `math` and NumPy's scalar functions. In float32
     mode its float literals become float32; whole-number literals and global constants stay as they are and slow it
     down. The machine code is not cached on disk: each process compiles it again, in about half a second. It stays in
-    memory, about 1.3 MB for each different function: Numba does not free it.
+    memory, about a megabyte for each different function: Numba does not free it.
 
     Parameters
     ----------

@@ -79,8 +79,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "memory_budget": (
         "int, optional",
         "Bytes for the vectors and buffers of evaluations, 2 GiB by default. A fit takes more: the data, two copies of "
-        "the features, and a number for each row and sample (`n_estimators` times the rows: nearly half of what a fit "
-        "of 500,000 rows takes with a budget of 200 MB). Predictions do not follow it.",
+        "the features, and a number for each row and sample (`n_estimators` times the rows). Predictions do not follow "
+        "it.",
     ),
     "checkpoint": (
         "path, optional",

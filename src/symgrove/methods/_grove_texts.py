@@ -56,7 +56,8 @@ OWN = {
         "int, optional",
         "Bytes for intermediate results, 2 GiB by default. The teams' terms must fit into half of them; if they do not "
         "(above about 16,000 rows by default), the evolution sees as many rows, drawn at random, as do. It is a guide, "
-        "not a limit: fits were seen to take up to 1.5 times as much, and predictions up to 0.8 GB whatever it is.",
+        "not a limit: copies of the features and the weights of the samples come on top, and predictions do not follow "
+        "it.",
     ),
     "max_time": (
         "float, optional",

@@ -122,7 +122,7 @@ def n_folds(n_rows: int) -> int:
 
 
 def work_of(path: Path) -> float:
-    """About what a path costs: half of it by its candidates, half by its teams, as on the paper's data."""
+    """About what a path costs, to tell the time left: by its candidates and by its teams, alike in the default."""
     n_candidates = path.n_populations * path.rules.population_size
     return path.snapshots[-1] * (n_candidates / 5000 + path.n_teams / 50)
 
