@@ -102,7 +102,7 @@ def test_keys_tell_runs_apart_by_what_they_compute():
     [
         ("title = ", "cannot be read"),
         ('title = "t"\nkind = "table"\ndatasets = ["asn"]\n', "cannot be read: 'methods'"),
-        (TINY.format(generations=2).replace("ClassicGPRegressor", "ClasicGP"), "names the estimator 'ClasicGP'; known"),
+        (TINY.format(generations=2).replace("ClassicGPRegressor", "ClasicGP"), "the estimator 'ClasicGP' is not known"),
         (TINY.format(generations=2).replace("runs = 6", "rums = 6"), "cannot be read"),
         (TINY.format(generations=2).replace("runs = 6", 'runs = "6"'), "runs must be a whole number"),
         (TINY.format(generations=2).replace("population_size", "populaton_size"), "no parameter 'populaton_size'"),

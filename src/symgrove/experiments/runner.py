@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from symgrove.experiments.baselines import BASELINES
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.records import PROBES, RECORDS
 from symgrove.experiments.study import Run, make_estimator
@@ -161,25 +162,29 @@ def _measure(run: Run, data: DataSet) -> Row:
     model = make_estimator(run, **({"callbacks": probe} if probe else {}))
     if isinstance(model, EvolvedEnsemble):
         model._warm_up()  # compiling is not part of a run's time
-    if run.estimator in BASELINES:  # some want labels from 0 on, some take all cores
+        limits = nullcontext()
+    else:  # some want labels from 0 on, some take all cores
         if data.task == "classification":
             _, labels = np.unique(np.concatenate([y, y_test]), return_inverse=True)
             y, y_test = labels[: len(y)], labels[len(y) :]
         limits = threadpool_limits(1)
-    else:
-        limits = nullcontext()
     start = time.perf_counter()
     with limits:
         model.fit(X, y)
     seconds = time.perf_counter() - start
-    if data.task == "regression":
-        train, test = (float(np.sqrt(np.mean((model.predict(a) - b) ** 2))) for a, b in ((X, y), (X_test, y_test)))
-    else:
-        train, test = float(model.score(X, y)), float(model.score(X_test, y_test))
+    train, test = (_error_of(model, data.task, *part) for part in ((X, y), (X_test, y_test)))
     measured: Row = {"train": train, "test": test, "seconds": round(seconds, 3), **_size_of(model)}
     if run.record:
         measured |= RECORDS[run.record](model, X, y, X_test, y_test)
     return measured
+
+
+def _error_of(model: Any, task: str, X: NDArray[np.float64], y: NDArray[Any]) -> float:
+    """Root mean squared error, or accuracy."""
+    predicted = np.asarray(model.predict(X))
+    if predicted.shape != y.shape:  # a column would be broadcast, to a wrong number
+        raise ValueError(f"predict returned shape {predicted.shape}; expected one value for each row, {y.shape}.")
+    return float(accuracy_score(y, predicted) if task == "classification" else np.sqrt(np.mean((predicted - y) ** 2)))
 
 
 def _size_of(model: Any) -> Row:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from symgrove import methods
-from symgrove.experiments.baselines import BASELINES, load_baseline
+from symgrove.experiments import estimators
+from symgrove.experiments.baselines import BASELINES
 from symgrove.experiments.names import NAMES
 from symgrove.experiments.records import RECORDS
-from symgrove.methods import ESTIMATORS
 
 BUILT_IN = files("symgrove.experiments") / "studies"
 # How results are shown.
@@ -69,7 +69,7 @@ class Method:
     ----------
     label : str
     regressor, classifier : str
-        Names of estimators; empty if there is none for that task.
+        Names of estimators, short ones or `module:Class`; empty if there is none for that task.
     parameters : dict
     published : str
         Its name in published.toml; its own by default.
@@ -130,7 +130,11 @@ class Study:
 
 def _frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """Parameters as a value, in the order of their names."""
-    return tuple(sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in parameters.items()))
+
+    def as_value(item: Any) -> Any:
+        return tuple(map(as_value, item)) if isinstance(item, list) else item
+
+    return tuple(sorted((name, as_value(value)) for name, value in parameters.items()))
 
 
 def load_study(name: str) -> Study:
@@ -164,22 +168,29 @@ def _parse(name: str, content: dict[str, Any]) -> Study:
 
 
 def _check_method(method: Method, study: Study) -> None:
-    for estimator in filter(None, (method.regressor, method.classifier)):
-        if estimator in BASELINES and not method.parameters:
-            continue  # its library may be missing
-        if estimator not in ESTIMATORS and estimator not in BASELINES:
-            all_known = ", ".join((*ESTIMATORS, *BASELINES))
-            raise ValueError(f"method {method.name!r} names the estimator {estimator!r}; known are {all_known}.")
-        kind = load_baseline(estimator)[0] if estimator in BASELINES else getattr(methods, estimator)
-        known = kind().get_params()
-        for name, value in method.parameters.items():
-            if name not in known or name == "random_state":
-                raise ValueError(f"method {method.name!r}: {estimator} has no parameter {name!r} to set here.")
-            if isinstance(value, dict):
-                raise ValueError(f"method {method.name!r}: the parameter {name!r} must be a value or a list.")
     record = method.record or study.record
     if record and record not in RECORDS:
         raise ValueError(f"method {method.name!r}: record must be one of {', '.join(RECORDS)}, got {record!r}.")
+    for name, value in method.parameters.items():
+        if not _is_plain(value):
+            raise ValueError(
+                f"method {method.name!r}: the parameter {name!r} must be a value or a list (texts, finite numbers, "
+                f"true, false); got {value!r}."
+            )
+    for estimator, task in ((method.regressor, "regression"), (method.classifier, "classification")):
+        if not estimator or (estimator in BASELINES and not method.parameters):
+            continue  # the library of a baseline may be missing
+        try:
+            estimators.check(estimator, method.parameters, task, record)
+        except (ValueError, ImportError) as error:
+            raise ValueError(f"method {method.name!r}: {error}") from error
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value can stand in a row of results."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
 
 
 def published() -> dict[str, dict[str, dict[str, Any]]]:
@@ -190,9 +201,4 @@ def published() -> dict[str, dict[str, dict[str, Any]]]:
 
 def make_estimator(run: Run, **more: Any) -> Any:
     """The estimator of a run; the seed of everything but the split is the split's number."""
-    shared: dict[str, Any] = {}
-    if run.estimator in BASELINES:
-        kind, shared = load_baseline(run.estimator)
-    else:
-        kind = getattr(methods, run.estimator)
-    return kind(**{**shared, **dict(run.parameters), **more, "random_state": run.split})
+    return estimators.make(run.estimator, {**dict(run.parameters), **more}, seed=run.split)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrove.experiments.baselines import BASELINES
+from symgrove.experiments.estimators import is_of_other_library
 from symgrove.experiments.runner import TEST_SHARE, Row
 from symgrove.experiments.statistics import (
     SIGNIFICANT,
@@ -122,6 +122,11 @@ def values_of(
             continue
         if row["error"] is not None:
             n_failed += 1
+        elif column not in row:
+            raise ValueError(
+                f"{study.name}: runs of {method.label} do not have {column!r}, which the kind {study.kind!r} shows; "
+                "name another kind, record or estimator."
+            )
         else:
             values.append(row[column])
     return values, n_failed
@@ -213,7 +218,7 @@ def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str
 
 def _caution(study: Study, signs: Mapping[tuple[str, str], str]) -> str:
     """How many comparisons are significant, and how many still are when splits do not count as independent."""
-    others = {m.name for m in study.methods if {m.regressor, m.classifier} & set(BASELINES)}
+    others = {m.name for m in study.methods if any(map(is_of_other_library, (m.regressor, m.classifier)))}
 
     def told(own: Sequence[str]) -> str:
         n_filled = sum(sign in "▼▲" for sign in own)
