@@ -54,6 +54,14 @@ def test_a_study_of_ones_own_data_and_methods(call, tmp_path):
     assert sorted(f.name for f in (tmp_path / "found").iterdir()) == ["own.html", "own.md", "own.tex", "runs.jsonl"]
 
 
+def test_code_that_a_study_names_and_that_is_not_there_is_told_in_one_line(call, tmp_path):
+    (tmp_path / "own.toml").write_text(OWN.replace('"ClassicGPRegressor"', '"nowhere.at_all:Thing"'))
+    result = call("paper", "own.toml")
+    assert result.exit_code == 2
+    assert "the estimator 'nowhere.at_all:Thing': importing nowhere.at_all failed" in result.stderr
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_table_of_the_paper_on_data_that_comes_with_scikit_learn(call, tmp_path):
     text = OWN.replace('"mine"', '"bcw"')
     (tmp_path / "own.toml").write_text(text)

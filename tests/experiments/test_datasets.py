@@ -172,6 +172,11 @@ def test_own_files(tmp_path, suffix):
         (frame[kept].to_csv if suffix == ".csv" else frame[kept].to_parquet)(file, index=False)
         data = load_file(file, target)
         assert (data.name, data.task, data.X.shape) == ("mine", task, (30, 1))
+    assert load_file(file, "kind", name="other").name == "other"
+    with pytest.raises(ValueError, match=r"'kind' of .* is not numbers; it can be classified"):
+        load_file(file, "kind", task="regression")
+    with pytest.raises(ValueError, match=r"the data set 'asn' of .* is named like one of the paper"):
+        load_file(file, "kind", name="asn")
     with pytest.raises(ValueError, match="no column 'prise'; its columns are a, kind"):
         load_file(file, "prise")
     frame.to_csv(tmp_path / "text.csv", index=False)

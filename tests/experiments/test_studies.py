@@ -97,32 +97,6 @@ def test_keys_tell_runs_apart_by_what_they_compute():
     assert run.key == Run("asn", 3, "TwoSEGPRegressor", (("n_estimators", 5),), "").key
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("title = ", "cannot be read"),
-        ('title = "t"\nkind = "table"\ndatasets = ["asn"]\n', "cannot be read: 'methods'"),
-        (TINY.format(generations=2).replace("ClassicGPRegressor", "ClasicGP"), "the estimator 'ClasicGP' is not known"),
-        (TINY.format(generations=2).replace("runs = 6", "rums = 6"), "cannot be read"),
-        (TINY.format(generations=2).replace("runs = 6", 'runs = "6"'), "runs must be a whole number"),
-        (TINY.format(generations=2).replace("population_size", "populaton_size"), "no parameter 'populaton_size'"),
-        (TINY.format(generations=2).replace('"table"', '"tabel"'), "kind must be one of table"),
-        (TINY.format(generations=2).replace('["friedman"]', '"friedman"'), "datasets must be a list"),
-        (TINY.format(generations=2).replace("runs = 6", 'record = "everything"'), "record must be one of"),
-        (TINY.format(generations=2).replace("runs = 6", 'published = ["tests"]'), "published must be a list of some"),
-        (TINY.format(generations=2).replace('["add", "mul"]', "{ add = 1 }"), "must be a value or a list"),
-        ('title = "t"\nkind = "table"\ndatasets = ["asn"]\nmethods = "x"\n', "cannot be read"),
-    ],
-)
-def test_studies_that_make_no_sense_get_a_clear_error(tmp_path, text, message):
-    file = tmp_path / "own.toml"
-    file.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        load_study(str(file))
-    with pytest.raises(ValueError, match="unknown study 'table9'; known are table1"):
-        load_study("table9")
-
-
 def test_a_study_is_run_once_and_shown(tiny, tmp_path):
     out = tmp_path / "out"
     told = []

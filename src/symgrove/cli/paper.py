@@ -19,7 +19,12 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 def paper(
-    study: Annotated[str, typer.Argument(help="The name of a study, all, or the path of a TOML file.")],
+    study: Annotated[
+        str,
+        typer.Argument(
+            help="The name of a study, all, or the path of a TOML file. A file names Python code that is run."
+        ),
+    ],
     runs: Annotated[int | None, typer.Option(min=1, help="Splits to run; by default as the study says.")] = None,
     jobs: Annotated[int, typer.Option(help="Runs at the same time; -1 for all cores.")] = 1,
     datasets: Annotated[str, typer.Option(help="Only these data sets, separated by commas.")] = "",

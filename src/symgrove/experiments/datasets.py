@@ -286,13 +286,20 @@ def _write_table(file: Path, table: Table) -> None:
         temporary.write_text(text.getvalue())
 
 
-def load_file(path: str | os.PathLike[str], target: str) -> DataSet:
-    """A CSV or Parquet file with column names, of which one is the target; text or few whole numbers make classes."""
+def load_file(path: str | os.PathLike[str], target: str, name: str = "", task: str = "") -> DataSet:
+    """A CSV or Parquet file with column names, of which one is the target.
+
+    The data set has the name of the file, if none is given. If no task is given, a target of text or of few whole
+    numbers makes classes.
+    """
     file = Path(path)
+    name = name or file.stem
     if not file.is_file():
         raise ValueError(f"{str(file)!r} does not exist, or is not a file.")
-    if file.stem in KNOWN:
-        raise ValueError(f"{file.name!r} is named like a data set of the paper; rename the file.")
+    if name in KNOWN:
+        raise ValueError(
+            f"the data set {name!r} of {str(file)!r} is named like one of the paper; rename the file or the data set."
+        )
     try:
         import pandas as pd
 
@@ -314,8 +321,11 @@ def load_file(path: str | os.PathLike[str], target: str) -> DataSet:
     if frame.shape[1] == 0 or label.nunique() < 2:
         raise ValueError(f"{str(file)!r} needs at least one column besides {target!r}, and two different targets.")
     is_whole = is_number and bool((label % 1 == 0).all())
-    task = "classification" if not is_number or (is_whole and label.nunique() <= 10) else "regression"
-    return DataSet(file.stem, frame.to_numpy(dtype=np.float64), label.to_numpy(), task)
+    if task == "regression" and not is_number:
+        raise ValueError(f"{target!r} of {str(file)!r} is not numbers; it can be classified, but not regressed on.")
+    if not task:
+        task = "classification" if not is_number or (is_whole and label.nunique() <= 10) else "regression"
+    return DataSet(name, frame.to_numpy(dtype=np.float64), label.to_numpy(), task)
 
 
 def fingerprint_of(data: DataSet) -> str:

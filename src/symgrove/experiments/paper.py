@@ -42,7 +42,11 @@ def choose(study: Study, datasets: Sequence[str] = (), methods: Sequence[str] = 
 
 def tasks_of(study: Study, own: Mapping[str, DataSet]) -> dict[str, str]:
     """Regression or classification, for each data set of a study; or a clear error if it cannot be shown."""
-    found = {}
+    found: dict[str, str] = {}
+    if not (study.datasets and study.methods):
+        raise ValueError(
+            f"{study.name} needs methods and data: name data sets, or give files as [data.NAME] or --data."
+        )
     for name in study.datasets:
         if name not in own and name not in data_sets.KNOWN:
             raise ValueError(f"unknown data set {name!r}; known are {', '.join(data_sets.KNOWN)}, and own files.")
@@ -66,8 +70,12 @@ def run_study(
     own: Mapping[str, DataSet] | None = None,
     show: Callable[[int, int, float], None] | None = None,
 ) -> Results:
-    """Do the runs of a study that are missing in `out`, and write its tables and figures there."""
-    own = own or {}
+    """Do the runs of a study that are missing in `out`, and write its tables and figures there.
+
+    Data of your own come before files that the study names.
+    """
+    named = {name: entry for name, entry in study.data.items() if name in study.datasets and name not in (own or {})}
+    own = {**{name: data_sets.load_file(e.file, e.target, name, e.task) for name, e in named.items()}, **(own or {})}
     study = replace(study, fingerprints={name: fingerprint_of(data) for name, data in own.items()})
     tasks = tasks_of(study, own)
     planned = study.plan(n_runs, tasks)

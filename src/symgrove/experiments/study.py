@@ -1,7 +1,8 @@
 """Studies as data: one small TOML file for each table or figure.
 
-A study names data sets and methods; a method is an estimator with parameters. Their product with the splits is a list
-of runs. A run is identified by what it computes, not by the study that asked for it, so that studies share runs.
+A study names data sets, known ones or files, and methods; a method is an estimator with parameters. Their product with
+the splits is a list of runs. A run is identified by what it computes, not by the study that asked for it, so that
+studies share runs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ KINDS = (
     "figure-evolvability",
 )
 PARTS = ("train", "test")
+TASKS = ("regression", "classification")
 # Kinds that show one data set, or one method.
 ONE_DATASET = ("figure-scaling", "figure-diversity", "figure-elites", "figure-evolvability")
 ONE_METHOD = ("pruning", "figure-scaling", "figure-evolvability")
@@ -90,6 +92,15 @@ class Method:
 
 
 @dataclass(frozen=True)
+class DataFile:
+    """A file of one's own, and the column to predict; `task` if it cannot be told from the column."""
+
+    file: Path
+    target: str
+    task: str = ""
+
+
+@dataclass(frozen=True)
 class Study:
     """What a TOML file says; `kind` is how the results are shown.
 
@@ -106,6 +117,7 @@ class Study:
     record: str = ""
     text: str = ""
     published: Sequence[str] = PARTS
+    data: Mapping[str, DataFile] = field(default_factory=dict)
     fingerprints: Mapping[str, str] = field(default_factory=dict)  # of one's own data sets
 
     def plan(self, n_runs: int | None = None, tasks: Mapping[str, str] | None = None) -> list[Run]:
@@ -137,8 +149,9 @@ def _frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted((name, as_value(value)) for name, value in parameters.items()))
 
 
-def load_study(name: str) -> Study:
-    """A built-in study by name, or the TOML file at a path."""
+def load_study(name: str | Path) -> Study:
+    """A built-in study by name, or the TOML file at a path; imports the estimators that it names as `module:Class`."""
+    name = str(name)
     if name in NAMES:
         text = (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8")
     elif name.endswith(".toml") and Path(name).exists():
@@ -146,14 +159,20 @@ def load_study(name: str) -> Study:
     else:
         raise ValueError(f"unknown study {name!r}; known are {', '.join(NAMES)}, or the path of a TOML file.")
     try:
-        return _parse(Path(name).stem, tomllib.loads(text))
+        return _parse(Path(name), tomllib.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"the study {name!r} cannot be read: {error}") from error
 
 
-def _parse(name: str, content: dict[str, Any]) -> Study:
-    own = [Method(name=key, **value) for key, value in content.pop("methods").items()]
-    study = Study(name=name, methods=own, **content)
+def _parse(path: Path, content: dict[str, Any]) -> Study:
+    known = {f.name for f in fields(Study)} - {"name", "fingerprints"}
+    _check_keys("the study", content, known, {"title", "kind", "methods"})
+    for part in ("data", "methods"):
+        if not isinstance(content.setdefault(part, {}), dict):
+            raise ValueError(f"{part} must be tables, [{part}.NAME], got {content[part]!r}.")
+    data = {name: _data_file(name, entry, path.parent) for name, entry in content.pop("data").items()}
+    own = [_method(name, entry) for name, entry in content.pop("methods").items()]
+    study = Study(**{"name": path.stem, "methods": own, "data": data, "datasets": list(data), **content})
     if study.kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {study.kind!r}.")
     if not (isinstance(study.runs, int) and study.runs >= 1):
@@ -167,6 +186,33 @@ def _parse(name: str, content: dict[str, Any]) -> Study:
     return study
 
 
+def _check_keys(what: str, given: Any, known: set[str], needed: set[str]) -> None:
+    if not isinstance(given, dict):
+        raise ValueError(f"{what} must be a table, got {given!r}.")
+    unknown, missing = sorted(given.keys() - known), sorted(needed - given.keys())
+    if unknown or missing:
+        problem = f"has an unknown entry {unknown[0]!r}" if unknown else f"has no {missing[0]!r}"
+        raise ValueError(f"{what} {problem}; it takes {', '.join(sorted(known))}.")
+
+
+def _data_file(name: str, entry: Any, folder: Path) -> DataFile:
+    """Paths are relative to the study's file, so that both can be moved together."""
+    _check_keys(f"data.{name}", entry, {f.name for f in fields(DataFile)}, {"file", "target"})
+    if not all(isinstance(value, str) for value in entry.values()):
+        raise ValueError(f"data.{name}: file, target and task must be texts, got {entry!r}.")
+    if entry.get("task", TASKS[0]) not in TASKS:
+        raise ValueError(f"data.{name}: task must be {' or '.join(TASKS)}, got {entry['task']!r}.")
+    return DataFile(**{**entry, "file": folder / entry["file"]})
+
+
+def _method(name: str, entry: Any) -> Method:
+    _check_keys(f"methods.{name}", entry, {f.name for f in fields(Method)} - {"name"}, {"label"})
+    for key, value in entry.items():
+        if not isinstance(value, dict if key == "parameters" else str):
+            raise ValueError(f"methods.{name}: parameters must be a table and the rest texts, got {key} = {value!r}.")
+    return Method(name=name, **entry)
+
+
 def _check_method(method: Method, study: Study) -> None:
     record = method.record or study.record
     if record and record not in RECORDS:
@@ -177,7 +223,7 @@ def _check_method(method: Method, study: Study) -> None:
                 f"method {method.name!r}: the parameter {name!r} must be a value or a list (texts, finite numbers, "
                 f"true, false); got {value!r}."
             )
-    for estimator, task in ((method.regressor, "regression"), (method.classifier, "classification")):
+    for estimator, task in zip((method.regressor, method.classifier), TASKS, strict=True):
         if not estimator or (estimator in BASELINES and not method.parameters):
             continue  # the library of a baseline may be missing
         try:
