@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from symgrove.experiments import runner, tables
+from symgrove.experiments import baselines, runner, tables
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.estimators import is_of_other_library, make
 from symgrove.experiments.paper import run_study
@@ -167,6 +167,15 @@ def test_the_seed_goes_to_those_who_take_one(folder):
 def test_what_cannot_be_run_is_refused_before_any_run(folder, text, message):
     with pytest.raises(ValueError, match=f"(?s)own.toml' cannot be read: method 'm0': .*{message}"):
         study_of(folder, text)
+
+
+def test_a_missing_library_of_a_baseline_is_told_when_the_study_is_read(folder, monkeypatch):
+    def fail(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(baselines.importlib, "import_module", fail)
+    with pytest.raises(ValueError, match="method 'm0': XGBRegressor needs xgboost; install it with"):
+        study_of(folder, 'regressor = "XGBRegressor"\nparameters = { max_depth = 2 }')
 
 
 def test_predictions_of_another_shape_are_a_failure_and_not_a_number(folder):
