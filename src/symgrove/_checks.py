@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import dis
+import inspect
+import keyword
 import numbers
+import re
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -78,3 +83,20 @@ def numeric_vector(name: str, values: Any) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
     return array.astype(np.float64)
+
+
+def check_plain_name(what: str, name: Any) -> None:
+    """A name that can stand in a formula or a file; `what` is the kind of thing that has it."""
+    is_plain = isinstance(name, str) and name.isidentifier() and re.fullmatch(r"[^\W\d]\w*", name)
+    if not is_plain or keyword.iskeyword(name):
+        raise ValueError(f"{what} name {name!r} is not a plain name; pass name='...' (letters, digits, underscores).")
+
+
+def check_own_function(what: str, name: str, function: FunctionType) -> int:
+    """How many numbers a user's function takes; a clear error if it cannot be compiled for what can be seen of it."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
+        raise ValueError(f"{what} {name!r} must take plain positional arguments, got {inspect.signature(function)}.")
+    if any(instruction.opname.startswith("RAISE") for instruction in dis.get_instructions(function)):
+        raise ValueError(f"{what} {name!r} raises, which compiled code cannot. Return a number instead, such as nan.")
+    return len(parameters)

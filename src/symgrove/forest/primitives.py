@@ -10,9 +10,6 @@ A `PrimitiveSet` is a choice of rows, plus primitives that users write as plain 
 from __future__ import annotations
 
 import difflib
-import dis
-import inspect
-import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from symgrove._checks import check_own_function, check_plain_name
 
 FEATURE = 0  # code of a feature node
 CONSTANT = 1  # code of a constant node
@@ -214,11 +213,9 @@ def primitive(
         raise TypeError(f"a primitive is made of a plain Python function (def or lambda), got {function!r}.")
     name = function.__name__ if name is None else name
     _check_name(name)
-    arity = _count_arguments(function, name)
-    if any(instruction.opname.startswith("RAISE") for instruction in dis.get_instructions(function)):
-        raise ValueError(
-            f"primitive {name!r} raises, which compiled code cannot. Return a number instead, such as nan."
-        )
+    arity = check_own_function("primitive", name, function)
+    if arity not in (1, 2):
+        raise ValueError(f"primitive {name!r} takes {arity} arguments; primitives take one or two.")
     if len(derivative) not in (0, arity):
         raise ValueError(f"primitive {name!r} takes {arity} arguments but has {len(derivative)} derivatives.")
     slots = ", ".join(f"{{{i}}}" for i in range(arity))
@@ -239,25 +236,13 @@ def _apply_elementwise(function: Callable[..., float], arity: int, a: Array, b: 
 
 
 def _check_name(name: str) -> None:
-    if not (name.isidentifier() and re.fullmatch(r"[^\W\d]\w*", name)) or keyword.iskeyword(name):
-        raise ValueError(
-            f"primitive name {name!r} is not a plain name; pass name='...' (letters, digits, underscores)."
-        )
+    check_plain_name("primitive", name)
     if name in BUILTIN:
         raise ValueError(f"primitive name {name!r} is taken by a built-in primitive; pass another name='...'.")
     if name in ("feature", "constant"):
         raise ValueError(f"primitive name {name!r} is reserved; pass another name='...'.")
     if re.fullmatch(r"x\d+", name):
         raise ValueError(f"primitive name {name!r} reads like a feature; pass another name='...'.")
-
-
-def _count_arguments(function: Callable[..., float], name: str) -> int:
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
-        raise ValueError(f"primitive {name!r} must take plain positional arguments, got {inspect.signature(function)}.")
-    if len(parameters) not in (1, 2):
-        raise ValueError(f"primitive {name!r} takes {len(parameters)} arguments; primitives take one or two.")
-    return len(parameters)
 
 
 class PrimitiveSet:
