@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from symgrove.engines.cpu import CpuEngine
     from symgrove.engines.scoring import Scores, score
     from symgrove.fitness.bootstrap import bootstrap_counts, out_of_bag
-    from symgrove.fitness.losses import ClassificationError, MeanSquaredError
+    from symgrove.fitness.losses import ClassificationError, MeanRowLoss, MeanSquaredError
+    from symgrove.fitness.row_loss import row_loss
     from symgrove.forest.forest import Forest
     from symgrove.forest.primitives import Primitive, PrimitiveSet, primitive
     from symgrove.forest.random_programs import RandomPrograms
@@ -45,6 +46,7 @@ _HOMES = {
     "GroveRegressor": "methods.grove",
     "IndependentGPClassifier": "methods.independent_gp",
     "IndependentGPRegressor": "methods.independent_gp",
+    "MeanRowLoss": "fitness.losses",
     "MeanSquaredError": "fitness.losses",
     "Primitive": "forest.primitives",
     "PrimitiveSet": "forest.primitives",
@@ -63,6 +65,7 @@ _HOMES = {
     "parse": "forest.text",
     "partitioned_truncation": "selection.truncation",
     "primitive": "forest.primitives",
+    "row_loss": "fitness.row_loss",
     "score": "engines.scoring",
     "simplify": "forest.simplify",
     "simplify_ensemble": "methods.smaller",
@@ -99,6 +102,7 @@ __all__ = [
     "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
+    "MeanRowLoss",
     "MeanSquaredError",
     "Primitive",
     "PrimitiveSet",
@@ -118,6 +122,7 @@ __all__ = [
     "partitioned_truncation",
     "primitive",
     "report",
+    "row_loss",
     "score",
     "simplify",
     "simplify_ensemble",

@@ -1,11 +1,12 @@
 """Machine code of users' functions of one or two numbers: a block around each, called by address.
 
-A user's primitive runs like a built-in one. What a function may be is checked where it is given
+A user's primitive and a user's row loss run like built-in ones. What a function may be is checked where it is given
 (`_checks.py::check_own_function`); here it is compiled, when it is first needed.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
 from types import FunctionType
@@ -15,6 +16,7 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
+from numpy.typing import NDArray
 
 from symgrove._jit import Block, compile_block, compile_scalar
 
@@ -41,6 +43,17 @@ def own_block(what: str, function: Callable[..., float], arity: int, dtype: np.d
 
     _compiled[key] = compile_block(loop_unary if arity == 1 else loop_binary, dtype, is_cachable=False)
     return _compiled[key]
+
+
+def apply_block(block: Block, left: Any, right: Any) -> NDArray[np.float64]:
+    """What a float64 block gives for every pair of numbers of two arrays, which are broadcast."""
+    pair = np.broadcast_arrays(np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64))
+    left, right = (np.ascontiguousarray(array) for array in pair)
+    out = np.empty(pair[0].shape)
+    pointer = ctypes.c_void_p
+    call = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_ssize_t, ctypes.c_double)(block.address)
+    call(out.ctypes.data, left.ctypes.data, right.ctypes.data, out.size, 0.0)
+    return out
 
 
 def _content_of(function: Any) -> Any:

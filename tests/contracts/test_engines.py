@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symgrove import CpuEngine, Forest, bootstrap_counts, make_dataset
+from symgrove import CpuEngine, Forest, bootstrap_counts, make_dataset, row_loss
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre
 from symgrove.fitness.scaling import Scaling
@@ -108,8 +108,8 @@ def test_exact_moments_skip_rows_of_weight_zero(make_engine, dtype):
     np.testing.assert_allclose(moments.second[0], counts @ xs**2, rtol=1e-12)
 
 
-@pytest.mark.parametrize("row_loss", list(RowLoss))
-def test_errors_are_weighted_sums_of_the_row_loss(make_engine, dtype, row_loss):
+@pytest.mark.parametrize("kind", list(RowLoss))
+def test_errors_are_weighted_sums_of_the_row_loss(make_engine, dtype, kind):
     forest = Forest(3, ALL)
     X, _ = random_data(3, 1300, dtype=dtype)
     y = (X[:, 0] > 0.1).astype(float)
@@ -119,16 +119,32 @@ def test_errors_are_weighted_sums_of_the_row_loss(make_engine, dtype, row_loss):
     roots = [forest.feature(0), forest.feature(1)]
     rng = np.random.default_rng(1)
     scaling = Scaling(rng.normal(size=(2, 9)), rng.normal(size=(2, 9)) + 0.5)
-    sums = engine.errors(forest, roots, scaling, samples, row_loss)
-    rule = naive_fitness.squared_error if row_loss is RowLoss.SQUARED else naive_fitness.classification_error
+    sums = engine.errors(forest, roots, scaling, samples, kind)
+    rule = naive_fitness.squared_error if kind is RowLoss.SQUARED else naive_fitness.classification_error
     for p, root_output in enumerate(engine.outputs(forest, roots)):
         for j in range(9):
             slope, intercept = (np.array(v[p, j], dtype=dtype) for v in scaling)
             expected = rule(root_output, y, counts[j], slope, intercept) * 1300
-            if row_loss is RowLoss.MISCLASSIFIED:
+            if kind is RowLoss.MISCLASSIFIED:
                 assert sums[p, j] == round(expected)
             else:
                 np.testing.assert_allclose(sums[p, j], expected, rtol=1e-12 if dtype == "float64" else 1e-4)
+
+
+@pytest.mark.parametrize("loss", [naive_fitness.absolute, naive_fitness.pinball, naive_fitness.huber])
+def test_errors_of_a_loss_of_ones_own_are_its_weighted_sums(make_engine, dtype, loss):
+    forest = Forest(3, ALL)
+    X, y = random_data(3, 2300, dtype=dtype)
+    engine = make_engine(make_dataset(X, y, dtype))
+    samples = engine.prepare(bootstrap_counts(2300, 5, seed=0), np.random.default_rng(0).random(2300))
+    roots = [forest.feature(1), forest.feature(0)]
+    rng = np.random.default_rng(1)
+    scaling = Scaling(rng.normal(size=(2, 5)), rng.normal(size=(2, 5)) + 5)
+    sums = engine.errors(forest, roots, scaling, samples, row_loss(loss))
+    for p, output in enumerate(engine.outputs(forest, roots)):
+        for j, w in enumerate(samples.weights):
+            expected = naive_fitness.mean_loss(loss, output, y, w, scaling.slope[p, j], scaling.intercept[p, j])
+            np.testing.assert_allclose(sums[p, j] / samples.total[j], expected, rtol=1e-13)
 
 
 def test_errors_of_outputs_that_are_not_finite_are_nan(make_engine, dtype):
@@ -138,8 +154,9 @@ def test_errors_of_outputs_that_are_not_finite_are_nan(make_engine, dtype):
     engine = make_engine(make_dataset(np.arange(1.0, 30)[:, None], np.arange(29) % 2, dtype))
     samples = engine.prepare(np.ones((3, 29)))
     scaling = Scaling(np.ones((1, 3)), np.zeros((1, 3)))
-    for row_loss in RowLoss:
-        assert not np.isfinite(engine.errors(forest, [root], scaling, samples, row_loss)).any()
+    bounded = row_loss(lambda y, prediction: 1.0 if y > prediction else 0.0, name="bounded")
+    for each in (*RowLoss, bounded):
+        assert not np.isfinite(engine.errors(forest, [root], scaling, samples, each)).any()
     assert not np.isfinite(engine.moments(forest, [root], samples).reach).any()
 
 

@@ -46,6 +46,29 @@ def classification_error(o, y, w, slope=1.0, intercept=0.0):
     return weighted_mean(wrong, w)
 
 
+def mean_loss(loss, o, y, w, slope=1.0, intercept=0.0):
+    """Weighted mean of a loss of two numbers over the rows of positive weight; +inf if it has no finite value."""
+    total = [loss(float(b), float(intercept + slope * a)) for a, b in zip(*in_sample(o, y, w)[:2], strict=True)]
+    if not all(math.isfinite(value) for value in total):
+        return math.inf
+    return weighted_mean(total, in_sample(w)[0])
+
+
+def absolute(y, prediction):
+    return abs(y - prediction)
+
+
+def pinball(y, prediction):
+    """Its mean is least where nine tenths of the targets are below the prediction."""
+    return 0.9 * (y - prediction) if y > prediction else 0.1 * (prediction - y)
+
+
+def huber(y, prediction):
+    """Squared near the target, absolute beyond a distance of 1."""
+    distance = abs(y - prediction)
+    return 0.5 * distance * distance if distance <= 1 else distance - 0.5
+
+
 def gather(values, counts):
     """The sample itself: every value as often as its row was drawn."""
     return np.repeat(values, counts)

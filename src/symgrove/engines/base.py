@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
+from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest
 
@@ -51,12 +52,14 @@ class Engine(Protocol):
         roots: Roots,
         scaling: Scaling,
         samples: Samples,
-        row_loss: RowLoss,
+        row_loss: RowLoss | OwnRowLoss,
         threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         """Weighted sums of a row loss of the scaled outputs, (n_programs, n_samples); NaN if an output is not finite.
 
-        Scaled outputs above the threshold are class 1. Sums of counts are exact whole numbers.
+        Scaled outputs above the threshold are class 1. Sums of counts are exact whole numbers. A user's loss is taken
+        and summed in float64, in the order of the rows of a panel; rows of weight zero do not enter, and a loss that is
+        not finite on another row makes the sum so.
         """
         ...
 

@@ -24,13 +24,14 @@ from symgrove.dataset import Dataset
 from symgrove.engines import evaluation_kernels
 from symgrove.engines.base import Roots
 from symgrove.engines.blocks import BlockTable
-from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, Pass
+from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, OwnErrorPass, Pass
 from symgrove.engines.schedule import Plan, make_plan
 from symgrove.engines.vectors import VectorStore
 from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples, Target
+from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.primitives import PrimitiveSet
@@ -175,7 +176,7 @@ class CpuEngine:
         roots: Roots,
         scaling: Scaling,
         samples: Samples,
-        row_loss: RowLoss,
+        row_loss: RowLoss | OwnRowLoss,
         threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         roots = as_roots(forest, roots)
@@ -184,7 +185,12 @@ class CpuEngine:
         sums = np.empty((len(roots), samples.total.size))
         for rows, plan in self._plans(forest, roots, sums.shape[1], samples):
             own = Scaling(scaling.slope[rows], scaling.intercept[rows])
-            sums[rows] = self._run(plan, ErrorPass(samples, self.data.y, own, row_loss, threshold))
+            look: Pass
+            if isinstance(row_loss, OwnRowLoss):
+                look = OwnErrorPass(samples, self.data.y, own, row_loss.block)
+            else:
+                look = ErrorPass(samples, self.data.y, own, row_loss, threshold)
+            sums[rows] = self._run(plan, look)
         return sums
 
     @_locked

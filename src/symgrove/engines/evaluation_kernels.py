@@ -187,3 +187,36 @@ def sum_misclassified(values, n_rows, slope, intercept, threshold, weights, is_o
                     sums[j] += weights[i, j] if intercept[p, j] + slope[p, j] * o > threshold else nothing
         for j in range(n_samples):
             out[p, j] = sums[j] + poison
+
+
+@kernel
+def sum_own_loss(values, n_rows, slope, intercept, block, weights, target, room, out):
+    """Weighted sums of the loss whose block is given by address; NaN if an output is not finite.
+
+    Some rows and all samples at a time go through `room`, (3, rows of a tile, n_samples). Rows of weight zero do not
+    enter.
+    """
+    n_programs, n_samples = slope.shape
+    y, scaled, losses = room[0], room[1], room[2]
+    tile_rows = y.shape[0]
+    for p in range(n_programs):
+        out[p, :] = 0.0
+        poison = 0.0
+        for start in range(0, n_rows, tile_rows):
+            n_tile = min(tile_rows, n_rows - start)
+            for i in range(n_tile):
+                o = np.float64(values[p, start + i])
+                t = target[start + i]
+                poison += o - o
+                for j in range(n_samples):
+                    y[i, j] = t
+                    scaled[i, j] = intercept[p, j] + slope[p, j] * o
+            size = n_tile * n_samples
+            call_block(block, losses.ctypes.data, y.ctypes.data, scaled.ctypes.data, size, 0.0)
+            for i in range(n_tile):
+                for j in range(n_samples):
+                    w = weights[start + i, j]
+                    weighted = w * losses[i, j]
+                    out[p, j] += weighted if w != 0.0 else 0.0
+        for j in range(n_samples):
+            out[p, j] += poison

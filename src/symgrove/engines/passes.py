@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._jit import Block
 from symgrove.blas import product
 from symgrove.engines import evaluation_kernels
 from symgrove.engines.workspace import Workspace
@@ -19,6 +20,10 @@ from symgrove.fitness.moments import Centre, Samples
 from symgrove.fitness.scaling import Scaling
 
 Float = NDArray[np.floating]
+
+# Pairs of row and sample that the block of a user's loss computes at a time: few enough for the first-level cache, many
+# enough that the call costs nothing. It changes no sum.
+TILE_SIZE = 256
 
 
 class Pass(Protocol):
@@ -147,6 +152,41 @@ class ErrorPass:
             evaluation_kernels.sum_squared(*outputs, *rest)
         else:
             evaluation_kernels.sum_misclassified(*outputs, self.threshold, *rest)
+        return sums
+
+    def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:
+        np.add(total, partial, out=total)
+
+
+class OwnErrorPass:
+    """Sums of a user's row loss of the scaled outputs, in float64, by the block of the loss."""
+
+    def __init__(self, samples: Samples, y: NDArray[np.float64], scaling: Scaling, block: Block) -> None:
+        self.samples = samples
+        self.target = y
+        self.block = block
+        self.slope, self.intercept = (np.ascontiguousarray(array, dtype=np.float64) for array in scaling)
+        self.n_columns = samples.total.size
+
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
+    def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
+        weights = np.ascontiguousarray(self.samples.weights[:, rows].T, dtype=np.float64)
+        n_rows = rows.stop - rows.start
+        room = np.empty((3, max(1, TILE_SIZE // self.n_columns), self.n_columns))
+        sums = np.empty((workspace.n_roots, self.n_columns))
+        evaluation_kernels.sum_own_loss(
+            workspace.values,
+            n_rows,
+            self.slope,
+            self.intercept,
+            self.block.address,
+            weights,
+            self.target[rows],
+            room,
+            sums,
+        )
         return sums
 
     def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:

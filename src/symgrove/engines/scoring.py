@@ -48,14 +48,14 @@ def score(
 def _score_distinct(
     engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss, *, expect_more: bool
 ) -> Scores:
-    if loss.row_loss is RowLoss.MISCLASSIFIED and not loss.linear_scaling:
+    needs_second_pass = loss.row_loss is not RowLoss.SQUARED
+    if needs_second_pass and not loss.linear_scaling:
         scaling = identity_scaling((roots.size, samples.total.size))
-        return _count_mistakes(engine, forest, roots, samples, scaling, loss.threshold)
-    needs_second_pass = loss.row_loss is RowLoss.MISCLASSIFIED
+        return _sum_over_rows(engine, forest, roots, samples, scaling, loss)
     moments = settled_moments(engine, forest, roots, samples, expect_more=needs_second_pass or expect_more)
     fit = fit_linear_scaling(moments, samples, engine.dtype) if loss.linear_scaling else no_scaling(moments, samples)
     if needs_second_pass:
-        return _count_mistakes(engine, forest, roots, samples, fit.scaling, loss.threshold)
+        return _sum_over_rows(engine, forest, roots, samples, fit.scaling, loss)
     errors = _refine(engine, forest, roots, samples, fit)
     return Scores(mask_unusable(errors, fit.scaling), fit.scaling)
 
@@ -102,10 +102,10 @@ def fit_pairs(engine: Engine, forest: Forest, roots: Roots, samples: Samples, wa
     return Scaling(np.where(wanted, slope, np.nan), np.where(wanted, intercept, np.nan))
 
 
-def _count_mistakes(
-    engine: Engine, forest: Forest, roots: Roots, samples: Samples, scaling: Scaling, threshold: float
+def _sum_over_rows(
+    engine: Engine, forest: Forest, roots: Roots, samples: Samples, scaling: Scaling, loss: Loss
 ) -> Scores:
-    sums = engine.errors(forest, roots, scaling, samples, RowLoss.MISCLASSIFIED, threshold)
+    sums = engine.errors(forest, roots, scaling, samples, loss.row_loss, loss.threshold)
     return Scores(mask_unusable(sums / samples.total, scaling), scaling)
 
 
@@ -138,9 +138,6 @@ def row_errors(
         outputs = small.outputs(forest, distinct)[position.ravel()].astype(np.float64)
     with np.errstate(all="ignore"):
         scaled = scaling.intercept[:, :1] + scaling.slope[:, :1] * outputs
-        if loss.row_loss is RowLoss.MISCLASSIFIED:
-            losses = ((scaled > loss.threshold) != data.y).astype(np.float64)
-        else:
-            losses = (scaled - data.y) ** 2
+    losses = loss.of_rows(data.y, scaled)
     is_usable = np.isfinite(losses) & np.isfinite(errors[:, :1])
     return np.where(is_usable, losses, np.inf)

@@ -2,7 +2,7 @@
 
 A loss is a small value: whether outputs are scaled first, and which sum over rows a second pass has to make, if any.
 The mean squared error follows from moments; the classification error (scale, predict 1 above 0.5, count mistakes)
-needs the second pass.
+and the mean of a user's row loss need the second pass.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from symgrove.fitness.moments import Matrix
+from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
 
 THRESHOLD = 0.5  # scaled outputs above it are class 1, and so are shares of votes
 
 
 class RowLoss(IntEnum):
-    """What the second pass adds up over rows, for targets y and scaled outputs."""
+    """What the second pass adds up over rows, for targets y and scaled outputs; or it is a user's `OwnRowLoss`."""
 
     SQUARED = 0
     MISCLASSIFIED = 1
@@ -35,13 +37,17 @@ class Loss(Protocol):
         ...
 
     @property
-    def row_loss(self) -> RowLoss:
+    def row_loss(self) -> RowLoss | OwnRowLoss:
         """The loss on one row."""
         ...
 
     @property
     def threshold(self) -> float:
         """Scaled outputs above it are class 1."""
+        ...
+
+    def of_rows(self, y: ArrayLike, prediction: ArrayLike) -> NDArray[np.float64]:
+        """The loss on every row, of scaled outputs; arrays are broadcast. For few rows, outside engines."""
         ...
 
 
@@ -53,6 +59,11 @@ class MeanSquaredError:
     row_loss = RowLoss.SQUARED
     threshold = THRESHOLD
 
+    def of_rows(self, y: ArrayLike, prediction: ArrayLike) -> NDArray[np.float64]:
+        """Squared residuals."""
+        with np.errstate(all="ignore"):
+            return np.square(np.asarray(prediction, dtype=np.float64) - np.asarray(y, dtype=np.float64))
+
 
 @dataclass(frozen=True)
 class ClassificationError:
@@ -61,6 +72,27 @@ class ClassificationError:
     linear_scaling: bool = True
     threshold: float = THRESHOLD
     row_loss = RowLoss.MISCLASSIFIED
+
+    def of_rows(self, y: ArrayLike, prediction: ArrayLike) -> NDArray[np.float64]:
+        """1 where the thresholded prediction is not the label, else 0."""
+        return ((np.asarray(prediction) > self.threshold) != np.asarray(y)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class MeanRowLoss:
+    """Weighted mean of a user's row loss (`symgrove.row_loss`), after linear scaling by least squares if that is on."""
+
+    row_loss: OwnRowLoss
+    linear_scaling: bool = True
+    threshold = THRESHOLD
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.row_loss, OwnRowLoss):
+            raise TypeError(f"MeanRowLoss takes what symgrove.row_loss(function) makes, got {self.row_loss!r}.")
+
+    def of_rows(self, y: ArrayLike, prediction: ArrayLike) -> NDArray[np.float64]:
+        """What the user's function gives on every row."""
+        return self.row_loss(y, prediction)
 
 
 def mask_unusable(error: Matrix, scaling: Scaling) -> Matrix:
