@@ -14,7 +14,7 @@ from symgrove.engines.blocks import BlockTable
 from symgrove.engines.schedule_kernels import FILL, Steps
 from symgrove.engines.workspace import BLOCK_ROWS, ROW_PADDING
 from symgrove.forest.intern_kernels import Tokens
-from symgrove.forest.primitives import BUILTIN
+from symgrove.forest.primitive_table import BUILTIN
 
 N_ROWS, N_FEATURES, N_TREES = 10_000, 5, 100
 
@@ -26,7 +26,7 @@ def random_trees(primitives: PrimitiveSet) -> list[Tokens]:
     rng = np.random.default_rng(0)
     trees: list[Tokens] = []
     while len(trees) < N_TREES:
-        root = source.grow(12, rng, min_height=5)
+        root = source.grow(forest, 12, rng, min_height=5)
         if 80 <= forest.size(root) <= 120:
             trees.append(forest.tokens(root))
     return trees

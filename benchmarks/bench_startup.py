@@ -25,10 +25,10 @@ for dtype in ("float64", "float32"):
     primitives = symgrove.PrimitiveSet(tuple(symgrove.forest.primitives.BUILTIN))
     forest = symgrove.Forest(3, primitives)
     source = symgrove.RandomPrograms(forest)
-    roots = source.ramped_half_and_half(50, rng)
+    roots = source.ramped_half_and_half(forest, 50, rng)
     engine = symgrove.CpuEngine(symgrove.make_dataset(X, (X[:, 0] > 0) * 1.0, dtype), primitives)
     samples = engine.prepare(symgrove.bootstrap_counts(300, 5, seed=0))
-    children = symgrove.SubtreeVariation(source)(roots, rng)
+    children = symgrove.SubtreeVariation(source)(forest, roots, rng)
     for loss in (symgrove.MeanSquaredError(), symgrove.ClassificationError()):
         errors = symgrove.score(engine, forest, children, samples, loss).errors
     survivors = children[symgrove.partitioned_truncation(errors, 50, rng)]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from symgrove import CpuEngine, Forest, TwoSEGPRegressor
-from symgrove.methods._gp import GPState
-from symgrove.methods._held_out import Training
-from symgrove.methods._run import make_setting
+from symgrove.methods.gp import GPState
+from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.two_segp import TwoSEGP
+from symgrove.models.task import Regression
 from symgrove.rng import stream
 
 
@@ -60,7 +59,9 @@ class Run:
         start = time.perf_counter()
         advanced = self.method.advance(self.state)
         middle = time.perf_counter()
-        offspring = self.method.vary(known, stream(self.method.seed, "variation", self.state.generation))
+        offspring = self.method.vary(
+            self.state.forest, known, stream(self.method.seed, "variation", self.state.generation)
+        )
         self._count(advanced.forest, np.setdiff1d(offspring, known))
         resumed = time.perf_counter()
         self.state = self.method.settle(advanced)
@@ -86,8 +87,8 @@ class Run:
 def make_run(X: np.ndarray, y: np.ndarray, seed: int = 0, **parameters: object) -> Run:
     """A run of 2SEGP on these rows; the engine is closed when the process ends."""
     estimator = TwoSEGPRegressor(standardize=False, **parameters)  # type: ignore[arg-type]
-    setting = make_setting(estimator, Training(X, y[None], None, np.arange(len(X))), seed, ExitStack())
-    return Run(setting.method.parts[0])
+    problem = Problem(Rows(X, y[None], None, np.arange(len(X))), Regression(), seed)
+    return Run(estimator.make_method(problem).parts[0])
 
 
 def make_asn_run(dtype: str, seed: int = 0) -> tuple[Run, str]:

@@ -1,9 +1,16 @@
 """Hypothesis without deadlines: a first example may compile kernels. Counts of hostile trials are printed."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("symgrove", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("symgrove")
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Reports without plots, for tests of what the page says: plots take most of the time."""
+    monkeypatch.setattr("symgrove.report.build.draw_all", lambda *_: [])
 
 
 def pytest_terminal_summary(terminalreporter):

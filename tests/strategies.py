@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from symgrove import Forest, PrimitiveSet
-from symgrove.forest.primitives import BUILTIN
+from symgrove.forest.primitive_table import BUILTIN
 from tests.naive.programs import BINARY, UNARY
 
 ALL = PrimitiveSet(tuple(BUILTIN))

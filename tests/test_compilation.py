@@ -51,25 +51,15 @@ def finish(process, folder):
     return err
 
 
-def test_two_processes_compile_at_once_and_a_third_loads_the_result(copy):
+def test_two_processes_compile_at_once_and_later_ones_load_the_result(copy):
     both = [start(copy), start(copy)]
     for process in both:
         assert finish(process, copy).count(ANNOUNCEMENT) == 1
-    assert finish(start(copy), copy) == ""
-
-
-def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(copy):
-    for folder in (copy / "symgrove", *(copy / "symgrove").iterdir()):
-        if folder.is_dir():
-            (folder / "__pycache__").write_text("a file where the cache folder would be")
-    blocked = str(copy / "symgrove" / "__pycache__" / "nowhere")
-    places = {"HOME": blocked, "XDG_CACHE_HOME": blocked, "IPYTHONDIR": blocked, "PYTHONDONTWRITEBYTECODE": "1"}
-    assert finish(start(copy, **places), copy).count(ANNOUNCEMENT) == 1
-
-
-def test_a_change_of_a_subroutine_is_noticed(copy):
-    """Numba alone looks only at the file of the calling function and would run the old code."""
-    finish(start(copy), copy)
+    # User primitives are compiled in every process, because they cannot be cached, and without a word.
+    own = SCRIPT.replace('("add", "log")', '("add", "log", symgrove.primitive(lambda x: x * 2.0, name="twice"))')
+    later = [start(copy), start(copy, own)]
+    assert [finish(process, copy) for process in later] == ["", ""]
+    # Numba alone looks only at the file of the calling function and would run the old code of its subroutines.
     file = copy / "symgrove" / "engines" / "vector_math_kernels.py"
     text = file.read_text()
     changed = text.replace("    return y\n", "    return y + 1.0\n")
@@ -79,11 +69,13 @@ def test_a_change_of_a_subroutine_is_noticed(copy):
     assert "[3.0, 6.099, 8.609, 10.946]" in out, err
 
 
-def test_user_primitives_add_no_announcement(copy):
-    """They are compiled in every process, because they cannot be cached; their docstring says so."""
-    script = SCRIPT.replace('("add", "log")', '("add", "log", symgrove.primitive(lambda x: x * 2.0, name="twice"))')
-    finish(start(copy, script), copy)
-    assert finish(start(copy, script), copy) == ""
+def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(copy):
+    for folder in (copy / "symgrove", *(copy / "symgrove").iterdir()):
+        if folder.is_dir():
+            (folder / "__pycache__").write_text("a file where the cache folder would be")
+    blocked = str(copy / "symgrove" / "__pycache__" / "nowhere")
+    places = {"HOME": blocked, "XDG_CACHE_HOME": blocked, "IPYTHONDIR": blocked, "PYTHONDONTWRITEBYTECODE": "1"}
+    assert finish(start(copy, **places), copy).count(ANNOUNCEMENT) == 1
 
 
 def test_nobody_reads_the_cache_between_index_and_machine_code(tmp_path, monkeypatch):

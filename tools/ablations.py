@@ -18,12 +18,10 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -36,7 +34,7 @@ from sklearn.preprocessing import FunctionTransformer, PowerTransformer, Quantil
 from symgrove import GroveClassifier, GroveRegressor
 from symgrove.experiments.datasets import KNOWN, load
 from symgrove.experiments.runner import append_row, circumstances, only_process
-from symgrove.variation.mixture import Mixture
+from symgrove.methods.grove.configuration import GroveConfiguration
 
 DOCS = Path(__file__).parent.parent / "docs"
 ROWS, PAGE = DOCS / "results" / "ablations.jsonl", DOCS / "ablations.md"
@@ -47,17 +45,21 @@ CLASSIFICATION = ("bcw", "heart", "iono", "sonar", "wine", "iris", "parks", "dig
 # Larger data with clear classes want the rules of the stronger evolution. Fewer teams and generations, to save time.
 STRONG = {"window": 250, "max_terms": 100, "max_size": 25, "ridge": 1e-3, "n_estimators": 20, "generations": 50}
 BASES = {"parks": STRONG, "digits": STRONG}
+# Parts of the configuration that choose the strength, which is fixed here.
+OF_STRENGTH = ("early_snapshots", "second", "folds", "share_of_main")
+
+Configure = Callable[[GroveConfiguration], GroveConfiguration]
 
 
 class Variant(NamedTuple):
-    """One change: parameters (a function is applied to the default), module constants, steps before Grove.
+    """One change: parameters (a function is applied to the default), the configuration, steps before Grove.
 
     `sets` are the data sets that it is tried on.
     """
 
     text: str
     parameters: Mapping[str, Any] = MappingProxyType({})
-    constants: Mapping[str, Any] = MappingProxyType({})
+    configure: Configure = lambda own: own
     before: Callable[[], Any] | None = None
     sets: Sequence[str] = (*REGRESSION, *CLASSIFICATION)
 
@@ -67,9 +69,9 @@ def times(factor: float) -> Callable[[Any], Any]:
     return lambda value: type(value)(factor * value)
 
 
-def with_shares(*shares: float) -> dict[str, Any]:
-    """Other shares of crossover, mutation, perturbation, join, new and hoist."""
-    return {"methods._team_setting.Mixture": partial(Mixture, shares=shares)}
+def candidates(**changes: Any) -> Configure:
+    """Candidates made or told apart in another way."""
+    return lambda own: replace(own, candidates=replace(own.candidates, **changes))
 
 
 def quantiles() -> Any:
@@ -84,7 +86,6 @@ def with_components() -> Any:
 
 
 WIDE = ("bcw", "iono", "sonar", "wine", "diabetes")
-DATA_VALUES = "methods._team_setting.N_DATA_VALUES"
 VARIANTS = {
     "default": Variant("the default"),
     "again": Variant("the same, other random numbers", {"random_state": 1}),
@@ -111,18 +112,16 @@ VARIANTS = {
         "without step, max, min", {"functions": ("add", "sub", "mul", "aq", "sqrt", "log1p")}, sets=REGRESSION
     ),
     "polynomials": Variant("only +, −, ×", {"functions": ("add", "sub", "mul")}, sets=REGRESSION),
-    "more-constants": Variant("share of constants 0.3", constants={"variation.mixture.SHARE_OF_CONSTANTS": 0.3}),
-    "normal-constants": Variant("no constants from the data", constants={DATA_VALUES: 0}),
-    "height-1": Variant("new branches of height 1", constants={"variation.mixture.TREE_HEIGHT": 1}),
-    "height-3": Variant("new branches of height 3", constants={"variation.mixture.TREE_HEIGHT": 3}),
+    "more-constants": Variant("share of constants 0.3", configure=candidates(share_of_constants=0.3)),
+    "normal-constants": Variant("no constants from the data", configure=candidates(n_data_values=0)),
+    "height-1": Variant("new branches of height 1", configure=candidates(tree_height=1)),
+    "height-3": Variant("new branches of height 3", configure=candidates(tree_height=3)),
     "more-perturbation": Variant(
-        "perturbation 0.35 instead of 0.20", constants=with_shares(0.24, 0.16, 0.35, 0.13, 0.08, 0.04)
+        "perturbation 0.35 instead of 0.20", configure=candidates(shares=(0.24, 0.16, 0.35, 0.13, 0.08, 0.04))
     ),
-    "no-crossover": Variant("no crossover", constants=with_shares(0.0, 0.3, 0.3, 0.2, 0.15, 0.05)),
-    "nearly-constant-3": Variant("nearly constant: below 1e-3", constants={"fitness.terms.NEARLY_CONSTANT": 1e-3}),
-    "digits-3": Variant(
-        "equal to 3 digits: duplicates", constants={"fitness.terms.DIGITS": {"float64": 3, "float32": 3}}
-    ),
+    "no-crossover": Variant("no crossover", configure=candidates(shares=(0.0, 0.3, 0.3, 0.2, 0.15, 0.05))),
+    "nearly-constant-3": Variant("nearly constant: below 1e-3", configure=candidates(nearly_constant=1e-3)),
+    "digits-3": Variant("equal to 3 digits: duplicates", configure=candidates(digits=(3, 3))),
     "quantiles": Variant("features as quantiles", before=quantiles),
     "power": Variant("features after Yeo and Johnson", before=PowerTransformer),
     "components": Variant("five principal components more", before=with_components, sets=WIDE),
@@ -142,7 +141,8 @@ def problem(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def model_of(variant: Variant, name: str, split: int) -> Any:
     """The estimator, with the steps before it."""
-    kind = GroveRegressor if name in REGRESSION else GroveClassifier
+    base = GroveRegressor if name in REGRESSION else GroveClassifier
+    kind: Any = type(base.__name__, (base,), {"configuration": variant.configure(base.configuration)})
     settings = {**kind().get_params(), **BASES.get(name, {})}
     changed = {k: v(settings[k]) if callable(v) else v for k, v in variant.parameters.items()}
     seed = 1000 * changed.pop("random_state", 0) + split
@@ -154,10 +154,10 @@ def digest_of(key: str, name: str, split: int) -> str:
     """Of all that a run's result depends on but the code: rows of other settings or defaults are not read."""
     variant = VARIANTS[key]
     model = model_of(variant, name, split)
-    parameters = (model[-1] if variant.before else model).get_params()
-    constants = {k: getattr(v, "keywords", v) for k, v in variant.constants.items()}
+    grove = model[-1] if variant.before else model
+    numbers = {k: v for k, v in asdict(grove.configuration).items() if k not in OF_STRENGTH}
     before = variant.before.__name__ if variant.before else ""
-    text = repr((sorted(parameters.items()), sorted(constants.items()), before))
+    text = repr((sorted(grove.get_params().items()), sorted(numbers.items()), before))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -168,10 +168,8 @@ def measure(key: str, name: str, split: int) -> dict[str, Any]:
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=split)
     row: dict[str, Any] = {"variant": key, "dataset": name, "split": split, "digest": digest_of(key, name, split)}
     row["commit"] = circumstances()["commit"]
-    with ExitStack() as stack, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for path, value in variant.constants.items():
-            stack.enter_context(patch(f"symgrove.{path}", value))
         start = time.perf_counter()
         model = model_of(variant, name, split).fit(X, y)
         row["seconds"] = round(time.perf_counter() - start, 2)

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.datasets import make_classification, make_friedman1
 
 import symgrove as sg
-from symgrove import methods
+from symgrove import estimators
 
 Hashes = dict[str, str]
 SMALL = {"population_size": 56, "generations": 6, "n_estimators": 6, "max_size": 40}
@@ -48,7 +48,7 @@ def describe(model: Any, X: np.ndarray) -> Hashes:
     }
     if hasattr(model, "predict_proba"):
         found["probabilities"] = digest(model.predict_proba(X))
-    elif getattr(model, "_calibrations", {}):
+    elif model._intervals.known:
         found["intervals"] = digest(model.predict_interval(X[:20], coverage=0.8))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
@@ -88,8 +88,8 @@ def resumed(kind: Any, X: np.ndarray, y: np.ndarray) -> Any:
 def record() -> dict[str, Hashes]:
     """All hashes, by estimator, task, seed, dtype and number of threads."""
     found: dict[str, Hashes] = {}
-    for name in methods.ESTIMATORS:
-        kind = getattr(methods, name)
+    for name in estimators.ESTIMATORS:
+        kind = getattr(estimators, name)
         settings = settings_of(kind)
         for task, (X, y) in data_of(kind).items():
             for seed, dtype, n_jobs in ((0, "float64", 1), (0, "float64", 2), (1, "float64", 1), (0, "float32", 2)):

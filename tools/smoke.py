@@ -21,8 +21,8 @@ data = symgrove.make_dataset(X, X[:, 0] * X[:, 1])
 primitives = symgrove.PrimitiveSet()
 forest = symgrove.Forest(3, primitives)
 source = symgrove.RandomPrograms(forest)
-roots = source.ramped_half_and_half(50, rng)
-children = symgrove.SubtreeVariation(source)(roots, rng)
+roots = source.ramped_half_and_half(forest, 50, rng)
+children = symgrove.SubtreeVariation(source)(forest, roots, rng)
 with symgrove.CpuEngine(data, primitives) as engine:
     samples = engine.prepare(symgrove.bootstrap_counts(200, 5, seed=0))
     errors = symgrove.score(engine, forest, children, samples, symgrove.MeanSquaredError()).errors

@@ -4,28 +4,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symgrove.compression.distillation import distill
+    from symgrove.compression.smaller import simplify_ensemble
     from symgrove.dataset import Dataset, make_dataset
     from symgrove.engines.cpu import CpuEngine
     from symgrove.engines.scoring import Scores, score
+    from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
+    from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+    from symgrove.estimators.grove import GroveClassifier, GroveRegressor
+    from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+    from symgrove.estimators.spatial_gp import SpatialGPRegressor
+    from symgrove.estimators.standard_gp import StandardGPClassifier
+    from symgrove.estimators.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
     from symgrove.fitness.bootstrap import bootstrap_counts, out_of_bag
     from symgrove.fitness.losses import ClassificationError, MeanRowLoss, MeanSquaredError
     from symgrove.fitness.row_loss import row_loss
     from symgrove.forest.forest import Forest
-    from symgrove.forest.primitives import Primitive, PrimitiveSet, primitive
+    from symgrove.forest.own_primitives import primitive
+    from symgrove.forest.primitive_table import Primitive
+    from symgrove.forest.primitives import PrimitiveSet
     from symgrove.forest.random_programs import RandomPrograms
     from symgrove.forest.simplify import simplify
     from symgrove.forest.text import parse, to_text
-    from symgrove.methods.classic_gp import ClassicGPClassifier, ClassicGPRegressor
-    from symgrove.methods.distillation import distill
-    from symgrove.methods.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
-    from symgrove.methods.grove import GroveClassifier, GroveRegressor
-    from symgrove.methods.independent_gp import IndependentGPClassifier, IndependentGPRegressor
-    from symgrove.methods.saving import load
-    from symgrove.methods.smaller import simplify_ensemble
-    from symgrove.methods.spatial_gp import SpatialGPRegressor
-    from symgrove.methods.standard_gp import StandardGPClassifier
-    from symgrove.methods.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
     from symgrove.report.build import report
+    from symgrove.saving.files import load
     from symgrove.selection.tournament import tournament
     from symgrove.selection.truncation import partitioned_truncation, truncation
     from symgrove.variation.subtree import SubtreeVariation
@@ -34,48 +36,50 @@ __version__ = "0.1.0"
 
 # Where the public names live. They are loaded when they are first used: `symgrove --help` needs none of them.
 _HOMES = {
-    "ClassicGPClassifier": "methods.classic_gp",
-    "ClassicGPRegressor": "methods.classic_gp",
+    "ClassicGPClassifier": "estimators.classic_gp",
+    "ClassicGPRegressor": "estimators.classic_gp",
     "ClassificationError": "fitness.losses",
     "CpuEngine": "engines.cpu",
     "Dataset": "dataset",
-    "DivNichGPClassifier": "methods.divnich_gp",
-    "DivNichGPRegressor": "methods.divnich_gp",
+    "DivNichGPClassifier": "estimators.divnich_gp",
+    "DivNichGPRegressor": "estimators.divnich_gp",
     "Forest": "forest.forest",
-    "GroveClassifier": "methods.grove",
-    "GroveRegressor": "methods.grove",
-    "IndependentGPClassifier": "methods.independent_gp",
-    "IndependentGPRegressor": "methods.independent_gp",
+    "GroveClassifier": "estimators.grove",
+    "GroveRegressor": "estimators.grove",
+    "IndependentGPClassifier": "estimators.independent_gp",
+    "IndependentGPRegressor": "estimators.independent_gp",
     "MeanRowLoss": "fitness.losses",
     "MeanSquaredError": "fitness.losses",
-    "Primitive": "forest.primitives",
+    "Primitive": "forest.primitive_table",
     "PrimitiveSet": "forest.primitives",
     "RandomPrograms": "forest.random_programs",
     "Scores": "engines.scoring",
-    "SpatialGPRegressor": "methods.spatial_gp",
-    "StandardGPClassifier": "methods.standard_gp",
+    "SpatialGPRegressor": "estimators.spatial_gp",
+    "StandardGPClassifier": "estimators.standard_gp",
     "SubtreeVariation": "variation.subtree",
-    "TwoSEGPClassifier": "methods.two_segp",
-    "TwoSEGPRegressor": "methods.two_segp",
+    "TwoSEGPClassifier": "estimators.two_segp",
+    "TwoSEGPRegressor": "estimators.two_segp",
     "bootstrap_counts": "fitness.bootstrap",
-    "distill": "methods.distillation",
-    "load": "methods.saving",
+    "distill": "compression.distillation",
+    "load": "saving.files",
     "make_dataset": "dataset",
     "out_of_bag": "fitness.bootstrap",
     "parse": "forest.text",
     "partitioned_truncation": "selection.truncation",
-    "primitive": "forest.primitives",
+    "primitive": "forest.own_primitives",
     "row_loss": "fitness.row_loss",
     "score": "engines.scoring",
     "simplify": "forest.simplify",
-    "simplify_ensemble": "methods.smaller",
+    "simplify_ensemble": "compression.smaller",
     "to_text": "forest.text",
     "tournament": "selection.tournament",
     "truncation": "selection.truncation",
 }
 _PACKAGES = (
     "cli",
+    "compression",
     "engines",
+    "estimators",
     "evolution",
     "experiments",
     "export",
@@ -85,6 +89,7 @@ _PACKAGES = (
     "methods",
     "models",
     "report",
+    "saving",
     "selection",
     "variation",
 )

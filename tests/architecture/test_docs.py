@@ -10,6 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+import symgrove as sg
+from symgrove.cli.app import app
+from symgrove.estimators.base import Estimator
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
@@ -29,8 +34,11 @@ def test_links_and_paths_exist(document):
         assert name.startswith(GENERATED) or any(c.exists() for c in candidates), name
 
 
-# Shell tours like the README's, each of a quarter of a minute.
-SLOW = {"python": (), "sh": ("docs/command-line.md-0", "docs/report.md-0")}
+# Shell tours, of which `make demo` runs one; that what they name exists is checked below.
+SLOW = {
+    "python": (),
+    "sh": ("README.md-1", "docs/command-line.md-0", "docs/command-line.md-1", "docs/report.md-0", "docs/studies.md-0"),
+}
 
 
 def blocks(language):
@@ -67,6 +75,23 @@ def test_shell_blocks_run_or_name_existing_targets(code, tmp_path):
         command = line.split("#")[0].strip()
         assert re.fullmatch(r"make( [a-z-]+)?", command), command
         subprocess.run([*command.split(), "-n"], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_shell_blocks_name_commands_and_options_that_exist():
+    commands = get_command(app).commands
+    known = {name: {o for p in command.params for o in p.opts} | {"--help"} for name, command in commands.items()}
+    known["fit"] |= {f"--{p.replace('_', '-')}" for kind in all_estimators() for p in kind().get_params()}
+    text = "\n".join(
+        code for document in DOCUMENTS for code in re.findall(r"```sh\n(.*?)```", document.read_text(), re.S)
+    )
+    lines = re.findall(r"\bsymgrove ([a-z]+)\b([^|<>\n]*)", text)
+    assert {"fit", "predict", "paper"} <= {name for name, _ in lines}
+    for name, words in lines:
+        assert set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", words)) <= known[name], (name, words)
+
+
+def all_estimators():
+    return [kind for kind in vars(sg).values() if isinstance(kind, type) and issubclass(kind, Estimator)]
 
 
 def prose(document):

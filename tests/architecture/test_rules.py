@@ -4,9 +4,16 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from symgrove import estimators
+from symgrove.estimators import ESTIMATORS
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.regressor import Regressor
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -29,6 +36,74 @@ def test_import_layers_hold():
 def test_the_oracle_imports_nothing_from_the_package():
     for file in (ROOT / "tests" / "naive").glob("*.py"):
         assert not [name for name in imports_of(file) if name.split(".")[0] == "symgrove"], file
+
+
+def test_a_class_name_has_one_meaning():
+    defined = [
+        node.name for f in SOURCES for node in ast.walk(ast.parse(f.read_text())) if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(name for name, n in Counter(defined).items() if n > 1) == []
+
+
+def test_estimators_have_at_most_five_classes_of_ours():
+    for name in ESTIMATORS:
+        kinds = [c for c in getattr(estimators, name).__mro__ if c.__module__.startswith("symgrove")]
+        assert len(kinds) <= 5, kinds
+
+
+def test_nothing_below_calls_a_private_method_of_an_estimator():
+    kinds = (Estimator, Regressor, Classifier, *(getattr(estimators, name) for name in ESTIMATORS))
+    private = {name for kind in kinds for name in vars(kind) if re.match(r"_[a-z]", name)}
+    assert {"_fit", "_evolve"} <= private
+    for room in ("methods", "evolution", "models", "engines", "selection", "variation"):
+        for file in (ROOT / "src" / "symgrove" / room).rglob("*.py"):
+            text = file.read_text()
+            for name in set(re.findall(r"(?<!self)\.(_[a-z]\w*)\(", text)) & private:
+                assert f"def {name}(" in text, f"{file} {name}"
+
+
+# Parameters of any type that are models of any library, by file and function.
+ANY_MODEL = {("experiments/estimators.py", "_type_of")}
+# What `hasattr` is asked about besides frames (X), by file.
+ASKED = {("estimators/callbacks.py", "estimator")}
+
+
+def untyped_models(tree):
+    """Functions with a parameter `model` or `estimator`, or several of them, of type Any."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for own in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+                kinds = {getattr(n, "id", "") for n in ast.walk(own.annotation)} if own.annotation else {"Any"}
+                if re.fullmatch(r"(model|estimator)s?", own.arg) and "Any" in kinds:
+                    yield node.name
+
+
+def asked_with_hasattr(tree):
+    """What `hasattr` is asked about, but for frames."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "hasattr":
+            asked = ast.unparse(node.args[0])
+            if asked != "X":
+                yield asked
+
+
+def test_estimators_and_models_have_types():
+    """A parameter is an Estimator, a Model or one of their kinds; its kind is asked by isinstance, not by hasattr."""
+    bad = ast.parse("def f(a, *, model: Any | None = None):\n    return hasattr(X, 'columns') or hasattr(model, 'b')")
+    assert [*untyped_models(bad)] == ["f"]
+    assert [*asked_with_hasattr(bad)] == ["model"]
+    trees = {file.relative_to(ROOT / "src" / "symgrove").as_posix(): ast.parse(file.read_text()) for file in SOURCES}
+    assert {(file, name) for file, tree in trees.items() for name in untyped_models(tree)} == ANY_MODEL
+    assert {(file, asked) for file, tree in trees.items() for asked in asked_with_hasattr(tree)} == ASKED
+
+
+def test_rooms_above_read_nothing_private_of_an_estimator():
+    """What they need is in estimators/fitted.py."""
+    private = re.compile(r"\b(model|estimator)\._[a-z]")
+    assert private.search("model._plan()")
+    for room in ("inspection", "report", "experiments", "cli"):
+        for file in (ROOT / "src" / "symgrove" / room).rglob("*.py"):
+            assert not private.search(file.read_text()), file
 
 
 def test_kernels_stand_in_files_named_for_them():

@@ -28,7 +28,7 @@ def test_report_of_a_model_and_its_data(folder, tmp_path):  # noqa: F811
     )
 
 
-def test_the_page_names_the_model_file(folder, tmp_path, monkeypatch):  # noqa: F811
+def test_the_page_names_the_model_file(folder, no_figures, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr("symgrove.report.exports.LARGEST", 10)
     (tmp_path / "my model.json").write_bytes((folder / "model.json").read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ def test_the_page_names_the_model_file(folder, tmp_path, monkeypatch):  # noqa: 
     assert "symgrove export &#39;my model.json&#39; --to c writes it" in (tmp_path / "page.html").read_text()
 
 
-def test_texts_and_missing_values(folder, tmp_path):  # noqa: F811
+def test_texts_and_missing_values(folder, no_figures, tmp_path):  # noqa: F811
     options = ("--text", "one-hot", "--missing", "drop")
     made = run("fit", folder / "mixed.csv", "-t", "y", "-o", tmp_path / "m.json", "-q", *SMALL, *options)
     assert made.exit_code == 0, made.output
@@ -51,7 +51,7 @@ def test_texts_and_missing_values(folder, tmp_path):  # noqa: F811
     assert sorted(c["name"] for c in data["controls"]) == ["a", "b", "colour"]
 
 
-def test_classes_and_other_rows(folder, tmp_path):  # noqa: F811
+def test_classes_and_other_rows(folder, no_figures, tmp_path):  # noqa: F811
     made = run("fit", folder / "iris.csv", "-t", "kind", "-o", tmp_path / "m.json", "-q", *SMALL)
     assert made.exit_code == 0, made.output
     rng = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def test_classes_and_other_rows(folder, tmp_path):  # noqa: F811
     assert "The other models are trained on 150 training rows." in (tmp_path / "p.html").read_text()
 
 
-def test_mistakes(folder, tmp_path):  # noqa: F811
+def test_mistakes(folder, no_figures, tmp_path):  # noqa: F811
     done = run("report", folder / "model.json", folder / "iris.csv", "-o", tmp_path / "p.html")
     assert done.exit_code == 2
     assert "the target is 'y', which is not there" in done.stderr
@@ -77,7 +77,7 @@ def test_mistakes(folder, tmp_path):  # noqa: F811
     assert not (tmp_path / "p.html").exists()
 
 
-def test_a_model_from_python_needs_the_target(folder, tmp_path):  # noqa: F811
+def test_a_model_from_python_needs_the_target(folder, no_figures, tmp_path):  # noqa: F811
     X = np.random.default_rng(0).normal(size=(60, 2))
     sg.TwoSEGPRegressor(population_size=20, n_estimators=3, generations=2).fit(X, X[:, 0]).save(tmp_path / "m.json")
     write_csv(tmp_path / "d.csv", {"x0": X[:, 0], "x1": X[:, 1], "z": X[:, 0]})
@@ -95,7 +95,7 @@ def test_intervals_of_predictions(folder):  # noqa: F811
     assert ((low < middle) & (middle < high)).all()
     model = sg.load(folder / "model.json")
     assert high - low == pytest.approx(2 * (middle - low))
-    assert model._calibrations["oob"].scores.factor(0.8) > 0
+    assert model._intervals.known["oob"].scores.factor(0.8) > 0
     done = run("predict", folder / "model.json", folder / "numbers.csv", "--only", "--interval", "0.999", "--json")
     assert json.loads(done.stdout)["lower"][0] is None
     assert "rows are too few for a coverage of 0.999: 999 are needed. Intervals are infinite." in done.stderr

@@ -173,7 +173,7 @@ def test_engines_refuse_forests_and_samples_that_are_not_theirs():
 def test_threads_may_share_an_engine():
     X, y = random_data(0, 5000)
     forest = Forest(3, ALL)
-    roots = RandomPrograms(forest).ramped_half_and_half(80, np.random.default_rng(0))
+    roots = RandomPrograms(forest).ramped_half_and_half(forest, 80, np.random.default_rng(0))
     engine = CpuEngine(make_dataset(X, y), ALL, n_threads=2)
     samples = engine.prepare(bootstrap_counts(5000, 5, seed=0))
     groups = [np.sort(np.random.default_rng(k).choice(roots, 30, replace=False)) for k in range(4)]
@@ -200,11 +200,14 @@ def test_copies_of_forests_and_sources_work_like_the_originals(duplicate):
     twin = duplicate(forest)
     assert twin.constant(7.0) == 0
     assert twin.constant(0.0) == 1
-    source = RandomPrograms(Forest(2))
-    other = duplicate(source)
-    programs = source.ramped_half_and_half(50, np.random.default_rng(0))
-    np.testing.assert_array_equal(other.ramped_half_and_half(50, np.random.default_rng(0)), programs)
-    assert len(other.forest) == len(source.forest)
+    source = RandomPrograms(forest)
+    forests = Forest(2), Forest(2)
+    first, second = (
+        own.ramped_half_and_half(f, 50, np.random.default_rng(0))
+        for own, f in zip((source, duplicate(source)), forests, strict=True)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert len(forests[0]) == len(forests[1])
 
 
 def test_data_that_the_caller_changes_later_do_not_matter():

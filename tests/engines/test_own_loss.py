@@ -89,7 +89,7 @@ def test_losses_of_either_infinity_never_win(sign):
 def test_bits_depend_neither_on_threads_nor_on_tiles(monkeypatch):
     X, y = random_data(0, 9000)
     forest = Forest(3, ALL)
-    roots = RandomPrograms(forest).ramped_half_and_half(40, np.random.default_rng(0))
+    roots = RandomPrograms(forest).ramped_half_and_half(forest, 40, np.random.default_rng(0))
     results = []
     for n_threads, tile_size in ((1, 256), (2, 256), (3, 7)):
         monkeypatch.setattr(passes, "TILE_SIZE", tile_size)

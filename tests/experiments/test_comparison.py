@@ -13,7 +13,7 @@ from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.paper import run_study, tasks_of
 from symgrove.experiments.runner import read_rows
 from symgrove.experiments.statistics import compare_paired, holm
-from symgrove.experiments.study import Method, Study, load_study, make_estimator
+from symgrove.experiments.study import Study, StudyMethod, load_study, make_estimator
 
 STUDY = """
 title = "Small"
@@ -51,7 +51,8 @@ def test_pairs_are_compared_by_the_signed_rank_test():
 
 def test_signs_compare_with_the_first_method_over_all_cells():
     methods = [
-        Method(n, n.title(), "GroveRegressor", "GroveClassifier", {"ridge": r}) for n, r in (("a", 1.0), ("b", 2.0))
+        StudyMethod(n, n.title(), "GroveRegressor", "GroveClassifier", {"ridge": r})
+        for n, r in (("a", 1.0), ("b", 2.0))
     ]
     study = Study("s", "S", "comparison", ["asn", "iono"], methods, runs=10)
     tasks = {"asn": "regression", "iono": "classification"}

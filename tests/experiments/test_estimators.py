@@ -15,7 +15,7 @@ from symgrove.experiments import baselines, runner, tables
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.estimators import is_of_other_library, make
 from symgrove.experiments.paper import run_study
-from symgrove.experiments.study import Method, Run, Study, load_study
+from symgrove.experiments.study import Run, Study, StudyMethod, load_study
 
 MODULE = """
 import numpy as np
@@ -193,7 +193,7 @@ def test_a_kind_that_shows_what_others_do_not_have_gets_a_clear_error(folder):
 def test_comparisons_count_methods_of_other_libraries_by_their_module(folder):
     names = ("GroveRegressor", "symgrove:GroveRegressor", "XGBRegressor", "sklearn.svm:SVR", "symgroves.own:Mine")
     assert [is_of_other_library(name) for name in names] == [False, False, True, True, True]
-    methods = [Method("a", "A", "GroveRegressor"), Method("b", "B", "sklearn.svm:SVR")]
+    methods = [StudyMethod("a", "A", "GroveRegressor"), StudyMethod("b", "B", "sklearn.svm:SVR")]
     study = Study("s", "S", "comparison", ["asn"], methods, runs=2)
     tasks = {"asn": "regression"}
     rows = {run.key: {"error": None, "test": run.split, "seconds": 1.0} for run in study.plan(2, tasks)}

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,15 +17,14 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from symgrove import TwoSEGPRegressor, to_text
+from symgrove.estimators.standard_gp import DECEMBER_2019
 from symgrove.experiments import figures, runner, tables
 from symgrove.experiments.datasets import KNOWN, DataSet, fingerprint_of
 from symgrove.experiments.paper import choose, run_study, tasks_of, write_results
 from symgrove.experiments.records import rounded
 from symgrove.experiments.study import KINDS, NAMES, Run, load_study, published
-from symgrove.methods._held_out import Training
-from symgrove.methods._run import make_setting
-from symgrove.methods.standard_gp import DECEMBER_2019
 from symgrove.rng import stream
+from tests.making import method_of
 
 TINY = """
 title = "A tiny study"
@@ -210,21 +208,21 @@ def test_killed_and_started_again_it_ends_with_the_same_rows(tmp_path):
 # The last returns all results at the end.
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_runs_in_parallel_give_the_same_rows(tiny, tmp_path, backend):
-    alone = run_study(tiny, tmp_path / "alone", own=friedman())
+    alone = run_study(tiny, tmp_path / "alone", own=friedman(), n_runs=2)
     with joblib.parallel_config(backend=backend):
-        together = run_study(tiny, tmp_path / "together", own=friedman(), n_jobs=2)
+        together = run_study(tiny, tmp_path / "together", own=friedman(), n_jobs=2, n_runs=2)
     assert results(together) == results(alone)
 
 
 @pytest.mark.filterwarnings("ignore")  # whatever dask warns of at shutdown
 def test_a_dask_cluster_gives_the_same_rows(tiny, tmp_path):
-    alone = run_study(tiny, tmp_path / "alone", own=friedman())
+    alone = run_study(tiny, tmp_path / "alone", own=friedman(), n_runs=2)
     with (
-        dask.distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        dask.distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0") as cluster,
         dask.distributed.Client(cluster),
         joblib.parallel_config(backend="dask"),
     ):
-        together = run_study(tiny, tmp_path / "together", own=friedman(), n_jobs=2)
+        together = run_study(tiny, tmp_path / "together", own=friedman(), n_jobs=2, n_runs=2)
     assert results(together) == results(alone)
 
 
@@ -328,7 +326,7 @@ def small(study, n_methods=99):
         method.__class__(
             **{
                 **vars(method),
-                "parameters": {**method.parameters, "population_size": 60, "generations": 10}
+                "parameters": {**method.parameters, "population_size": 60, "generations": 4}
                 | (
                     {"n_estimators": min(5, method.parameters.get("n_estimators", 5))} if "2segp" in method.name else {}
                 ),
@@ -380,9 +378,7 @@ def by_hand(data, parameters):
     X, _, y, _ = runner.train_test_split(data.X, data.y, test_size=0.3, random_state=0)
     found = {name: [] for name in ("same", "other", "sizes", "elite_errors")}
     found |= {f"{what}_{whom}": [] for what in ("distinct", "frequent") for whom in ("elites", "programs")}
-    with ExitStack() as stack:
-        training = Training(X, y[None], None, np.arange(len(X)))
-        method = make_setting(TwoSEGPRegressor(**parameters, random_state=0), training, 0, stack).method.parts[0]
+    with method_of(TwoSEGPRegressor(**parameters, random_state=0), X, y, 0) as method:
         state = method.init()
         for generation in range(parameters["generations"] + 1):
             for whom, roots in (("elites", state.elites.root), ("programs", state.population)):
@@ -392,15 +388,17 @@ def by_hand(data, parameters):
             found["elite_errors"].append(np.sqrt(state.elites.error))
             if generation == parameters["generations"]:
                 break
-            children = method.vary(state.population, stream(0, "variation", generation))
+            children = method.vary(state.forest, state.population, stream(0, "variation", generation))
             new = [c for c in dict.fromkeys(children.tolist()) if c not in state.population]
             found["sizes"].append(np.mean([state.forest.size(c) for c in new]))
             if generation < 10:
-                parents, kids = (method.score(roots, method.samples).errors for roots in (state.population, children))
+                parents, kids = (
+                    method.score(state.forest, roots, method.samples).errors for roots in (state.population, children)
+                )
                 better = kids < parents * (1 - 1e-9)
                 found["same"].append([np.mean([row[j] for row in better]) for j in range(4)])
                 found["other"].append([np.mean([not row[j] and any(row) for row in better]) for j in range(4)])
-            method.rollback(state)
+            state = method.rollback(state)
             state = method.step(state)
     found["frequent_elite"], found["frequent_program"] = found.pop("frequent_elites"), found.pop("frequent_programs")
     return found

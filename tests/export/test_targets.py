@@ -20,13 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import symgrove as sg
-from symgrove.export.plan import make_plan
+from symgrove.estimators.onnx_pipelines import register
 from symgrove.export.targets import export
-from symgrove.methods.onnx_pipelines import register
 from symgrove.models.ensemble import make_ensemble
 from symgrove.models.standardization import Standardization
 from tests.export.runners import RUNNERS, load_module, need, query
 from tests.export.test_exports import every_primitive
+from tests.making import plan_of
 
 SMALL = {"population_size": 60, "n_estimators": 6, "generations": 4, "random_state": 1}
 HOSTILE_NAMES = [
@@ -68,7 +68,7 @@ def test_any_column_name_works(target, named, tmp_path):
 @given(names=st.lists(st.text(min_size=1, max_size=8), min_size=4, max_size=4, unique_by=lambda n: n.lower()))
 def test_python_and_sql_take_any_names(names, tmp_path_factory):
     ensemble = every_primitive(3)
-    plan = make_plan("test", [ensemble], names, None)
+    plan = plan_of(ensemble, names)
     X = np.random.default_rng(0).normal(size=(5, 4))
     wanted = ensemble.predict(X)
     names_in_sql = [name for name in names if "\0" not in name and not any(0xD800 <= ord(c) < 0xE000 for c in name)]
@@ -209,7 +209,7 @@ def test_errors_say_what_is_accepted(grove, friedman, tmp_path):
     with pytest.raises(ValueError, match="float64 or float32"):
         grove.export("onnx", dtype="int8")
     with pytest.raises(ValueError, match="not tell the columns 'a' and 'A' apart"):
-        export(make_plan("test", [every_primitive(0)], ["a", "A", "b", "c"], None), "sql", None, {})
+        export(plan_of(every_primitive(0), ["a", "A", "b", "c"]), "sql", None, {})
     with pytest.raises(ValueError, match="style must be"):
         grove.formula("html")
     with pytest.raises(FileNotFoundError):
@@ -245,6 +245,16 @@ def test_sympy_computes_the_prediction(grove, segp, friedman):
     alone = sg.TwoSEGPRegressor(**{**SMALL, "n_estimators": 1}).fit(*friedman)
     np.testing.assert_allclose(lambdified(alone.formula("sympy"), X, names), alone.predict(X), rtol=1e-7)
     assert str(member) == member.formula
+
+
+@pytest.mark.parametrize(("n_classes", "calibration"), [(2, None), (3, None), (3, 0.3)])
+def test_sympy_computes_probabilities(n_classes, calibration):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    settings = {**SMALL, "n_estimators": 2, "generations": 1, "max_terms": 3, "strength": "fixed"}
+    model = sg.GroveClassifier(**settings, calibration=calibration).fit(X, y)
+    found = [lambdified(share, X, [f"x{i}" for i in range(4)]) for share in model.export("sympy")]
+    np.testing.assert_allclose(np.transpose(found), model.predict_proba(X), rtol=1e-7)
 
 
 def test_a_formula_of_a_mean_is_one_sum(segp, friedman):
@@ -290,7 +300,7 @@ def test_factors_near_one_are_not_lost(tmp_path):
     scale = Standardization(np.zeros(1), np.array([1 - 2e-8]))
     ensemble = make_ensemble(forest, np.array([root]), np.ones(1), np.zeros(1), 0.0, scale)
     X = np.array([[3.0], [-7.0]])
-    found = RUNNERS["onnx"](make_plan("test", [ensemble], ["x"], None), X, tmp_path)
+    found = RUNNERS["onnx"](plan_of(ensemble, ["x"]), X, tmp_path)
     np.testing.assert_allclose(found, ensemble.predict(X), rtol=1e-12)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symgrove import CpuEngine, Forest, PrimitiveSet, make_dataset, primitive
-from symgrove.forest.primitives import BUILTIN, Primitive
+from symgrove.forest.primitive_table import BUILTIN, Primitive
 from tests.naive.programs import MEANING
 
 HOSTILE = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-300, 1e-45, 1e-38, 1e-10, 1e-3, 0.5, 1.0, -1.0, np.pi, 79.9, 80.1]
@@ -91,8 +91,9 @@ def test_derivatives_agree_with_finite_differences(name):
 def test_c_text_computes_the_numpy_meaning(tmp_path):
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=50) * 30, np.where(rng.random(50) < 0.2, 0.0, rng.normal(size=50))
-    lines = [f'printf("%.17g\\n", {row.text.c.format("a[i]", "b[i]", eps="1e-3")});' for row in BUILTIN.values()]
+    lines = [f'printf("%.17g\\n", {row.templates.c.format("a[i]", "b[i]", eps="1e-3")});' for row in BUILTIN.values()]
     source = "#include <math.h>\n#include <stdio.h>\n"
+    source += "".join(f"{row.templates.c_helper}\n" for row in BUILTIN.values() if row.templates.c_helper)
     source += f"double a[] = {{{','.join(map(repr, a.tolist()))}}}, b[] = {{{','.join(map(repr, b.tolist()))}}};\n"
     source += "int main(void) { for (int i = 0; i < 50; i++) {\n" + "\n".join(lines) + "\n} return 0; }\n"
     (tmp_path / "p.c").write_text(source)

@@ -22,23 +22,23 @@ def test_programs_are_those_of_the_oracle_with_the_same_draws(seed, constants):
     ours, theirs = rng(seed), rng(seed)
     for height in range(7):
         full = from_tokens(naive.grow(theirs, PAPER, 3, constants, height, 0, is_full=True))
-        assert uproot(forest, source.full(height, ours)) == full
+        assert uproot(forest, source.full(forest, height, ours)) == full
         grown = from_tokens(naive.grow(theirs, PAPER, 3, constants, height, 2))
-        assert uproot(forest, source.grow(height, ours)) == grown
+        assert uproot(forest, source.grow(forest, height, ours)) == grown
 
 
 @pytest.mark.parametrize("n_programs", [1, 7, 100])
 @pytest.mark.parametrize("n_features", [1, 4])
 def test_the_initial_population_is_that_of_the_oracle(n_programs, n_features):
     forest = Forest(n_features)
-    roots = RandomPrograms(forest).ramped_half_and_half(n_programs, rng(3))
+    roots = RandomPrograms(forest).ramped_half_and_half(forest, n_programs, rng(3))
     expected = naive.ramped_half_and_half(rng(3), PAPER, n_features, (-5.0, 5.0), n_programs)
     assert [uproot(forest, root) for root in roots] == [from_tokens(tokens) for tokens in expected]
 
 
 def test_the_papers_population_has_no_duplicates_and_heights_in_equal_shares():
     forest = Forest(5)
-    roots = RandomPrograms(forest).ramped_half_and_half(500, rng(0))
+    roots = RandomPrograms(forest).ramped_half_and_half(forest, 500, rng(0))
     assert np.unique(roots).size == 500
     assert forest.height(roots[:250]).tolist() == np.repeat([2, 3, 4, 5, 6], 50).tolist()
     limits = np.repeat([2, 3, 4, 5, 6], 50)
@@ -48,7 +48,7 @@ def test_the_papers_population_has_no_duplicates_and_heights_in_equal_shares():
 
 def test_duplicates_are_accepted_once_the_rejections_are_used_up():
     forest = Forest(1, PrimitiveSet(("neg",)))
-    roots = RandomPrograms(forest, None).ramped_half_and_half(20, rng(0))
+    roots = RandomPrograms(forest, None).ramped_half_and_half(forest, 20, rng(0))
     assert roots.size == 20
     assert np.unique(roots).size == 5  # neg chains of heights 2 to 6 are all there are
 
@@ -57,7 +57,7 @@ def test_tokens_are_drawn_uniformly_from_the_union_of_terminals_and_functions():
     forest = Forest(4)
     source = RandomPrograms(forest, max_height=1)
     generator = rng(1)
-    roots = [source.grow(1, generator, min_height=0) for _ in range(20_000)]
+    roots = [source.grow(forest, 1, generator, min_height=0) for _ in range(20_000)]
     names = [forest.name(root) for root in roots]
     names = [f"x{forest.columns.left[r]}" if n == "feature" else n for r, n in zip(roots, names, strict=True)]
     observed = np.unique(names, return_counts=True)[1]
@@ -69,7 +69,7 @@ def test_constants_are_uniform_with_three_decimals():
     forest = Forest(1)
     source = RandomPrograms(forest, (-5.0, 5.0), max_height=0)
     generator = rng(2)
-    roots = [source.grow(0, generator) for _ in range(20_000)]
+    roots = [source.grow(forest, 0, generator) for _ in range(20_000)]
     values = forest.columns.value[[r for r in roots if forest.name(r) == "constant"]]
     assert abs(values.size / 20_000 - 0.5) < 0.02
     np.testing.assert_array_equal(values, np.round(values, 3))
@@ -84,7 +84,7 @@ def test_grown_programs_have_the_heights_that_the_rule_gives():
     forest = Forest(5, PrimitiveSet(("add",)))
     source = RandomPrograms(forest, None)
     generator = rng(3)
-    heights = forest.height([source.grow(6, generator, min_height=0) for _ in range(20_000)])
+    heights = forest.height([source.grow(forest, 6, generator, min_height=0) for _ in range(20_000)])
     p_leaf = 5 / 6
     expected = np.array([p_leaf, (1 - p_leaf) * p_leaf**2])
     observed = np.array([(heights == 0).mean(), (heights == 1).mean()])
@@ -97,12 +97,12 @@ def test_grown_programs_have_the_heights_that_the_rule_gives():
         (lambda f: RandomPrograms(f, (1.0, -1.0)), "constant_range must be"),
         (lambda f: RandomPrograms(f, (0.0, np.inf)), "constant_range must be"),
         (lambda f: RandomPrograms(f, max_height=40), "can have more than 1048576 nodes"),
-        (lambda f: RandomPrograms(f).full(7, rng(0)), "from 0 to max_height=6, got 7"),
+        (lambda f: RandomPrograms(f).full(f, 7, rng(0)), "from 0 to max_height=6, got 7"),
         (
-            lambda f: RandomPrograms(f).ramped_half_and_half(0, rng(0)),
+            lambda f: RandomPrograms(f).ramped_half_and_half(f, 0, rng(0)),
             "n_programs must be a whole number of at least 1",
         ),
-        (lambda f: RandomPrograms(f).ramped_half_and_half(4, rng(0), heights=(4, 2)), "heights must be"),
+        (lambda f: RandomPrograms(f).ramped_half_and_half(f, 4, rng(0), heights=(4, 2)), "heights must be"),
     ],
 )
 def test_bad_calls_get_a_clear_error(act, message):

@@ -45,7 +45,7 @@ each = pytest.mark.parametrize("i", range(len(KINDS)), ids=[kind.__name__ for ki
 
 KILLED = """
 import sys
-import symgrove.methods._run as run
+import symgrove.evolution.run as run
 from tests.hostile.test_hostile import KINDS, data_for, make
 run.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 kind = KINDS[int(sys.argv[1])]

@@ -5,7 +5,6 @@ import pytest
 from sklearn.datasets import load_iris, make_friedman1
 
 import symgrove as sg
-from symgrove.export.plan import make_plan
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.inspection import derivatives, sensitivity
@@ -14,6 +13,7 @@ from symgrove.models.ensemble import make_ensemble
 from symgrove.models.standardization import no_standardization
 from tests.contracts.test_methods import METHODS
 from tests.export.test_exports import CASES, NAMES, every_primitive
+from tests.making import plan_of
 from tests.naive.inspection import central_differences
 from tests.naive.plans import evaluate
 
@@ -40,7 +40,7 @@ def agrees(found, function, X):
 @pytest.mark.parametrize("aggregation", ["mean", "median"])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_primitive(seed, aggregation):
-    plan = make_plan("test", [every_primitive(seed, aggregation)], list("abcd"), None)
+    plan = plan_of(every_primitive(seed, aggregation), list("abcd"))
     X = np.random.default_rng(seed).normal(size=(300, 4))
     is_near, is_smooth = agrees(_of_rows(plan, X, 0), lambda rows: evaluate(plan, rows), X)
     assert is_smooth.mean() > 0.25
@@ -86,7 +86,7 @@ def test_derivatives_of_votes_are_those_of_the_mean_output():
     rows = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)
 
     def mean_output(given):
-        ensemble = model._ensembles[0]
+        ensemble = model.model_.ensembles[0]
         return np.concatenate([ensemble.member_predictions(o).mean(axis=0) for _, o in ensemble.outputs(given)])
 
     is_near, is_smooth = agrees(derivatives(model, rows), mean_output, rows)
@@ -102,7 +102,7 @@ def test_a_member_that_is_not_finite_does_not_count(aggregation):
     square = forest.apply("mul", x, x)
     roots = np.array([forest.apply("mul", square, square), z, forest.apply("add", z, z)])
     rules = 0.0, no_standardization(2), aggregation
-    plan = make_plan("t", [make_ensemble(forest, roots, np.ones(3), np.zeros(3), *rules)], ["a", "b"], None)
+    plan = plan_of(make_ensemble(forest, roots, np.ones(3), np.zeros(3), *rules), ["a", "b"])
     assert _of_rows(plan, np.array([[1e100, 2.0]]), 0).tolist() == [[0.0, 1.5]]
 
 

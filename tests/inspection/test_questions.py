@@ -161,7 +161,7 @@ def test_what_is_returned_is_checked_when_it_comes_back(fitted):
 def test_classes_with_different_numbers_of_members():
     X, y = load_iris(return_X_y=True)
     model = sg.DivNichGPClassifier(**{**METHODS[sg.DivNichGPClassifier], "random_state": 1}).fit(X, y)
-    counts = [e.n_samples for e in model._ensembles]
+    counts = [e.n_samples for e in model.model_.ensembles]
     assert model.predict_members(X).shape == (3, max(counts), 150)
     assert inspection.agreement(model, X, y).correlations.shape == (max(counts), max(counts))
 

@@ -15,9 +15,8 @@ from symgrove import (
     StandardGPClassifier,
 )
 from symgrove.fitness.bootstrap import bootstrap_counts
-from symgrove.methods._held_out import Training
-from symgrove.methods._run import make_setting
 from symgrove.rng import stream
+from tests.making import method_of
 from tests.naive import classic_gp, divnich_gp, spatial_gp, standard_gp
 from tests.naive.programs import from_tokens
 from tests.strategies import random_data, uproot
@@ -28,8 +27,7 @@ STANDARD = [("add", 2), ("sub", 2), ("mul", 2), ("pdiv", 2)]
 
 def start(stack, estimator, X, y, seed, member=0, weight=None):
     estimator.set_params(standardize=False)
-    training = Training(X, y[None], weight, np.arange(len(X)))
-    method = make_setting(estimator, training, seed, stack, member).method.parts[0]
+    method = stack.enter_context(method_of(estimator, X, y, seed, member, weight))
     return method, method.init()
 
 
@@ -113,7 +111,6 @@ def test_divnich_gp(seed, scales, is_weighted, niche_size, radius, labels):
             assert texts(state, state.population) == trees(population)
             np.testing.assert_allclose(state.errors[:, 0], [row[0][0] for row in scores], rtol=1e-9)
             for greedy_order, part in (("population", method), ("best", by_error)):
-                part.source.forest = state.forest
                 members = part.members(state)
                 taken = divnich_gp.greedy(population, scores, X, y, counts, greedy_order, labels, weight)
                 assert texts(state, members.root) == trees(population[i] for i in taken)

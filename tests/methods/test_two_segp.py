@@ -8,9 +8,8 @@ import pytest
 
 from symgrove import TwoSEGPRegressor
 from symgrove.fitness.bootstrap import bootstrap_counts
-from symgrove.methods._held_out import Training
-from symgrove.methods._run import make_setting
 from symgrove.rng import stream
+from tests.making import method_of
 from tests.naive import two_segp as naive
 from tests.naive.programs import from_tokens
 from tests.strategies import random_data, uproot
@@ -20,7 +19,7 @@ PAPER = [("add", 2), ("sub", 2), ("mul", 2), ("div", 2), ("sqrt", 1), ("log", 1)
 
 def make_method(stack, X, y, seed, **parameters):
     estimator = TwoSEGPRegressor(standardize=False, **parameters)
-    return make_setting(estimator, Training(X, y[None], None, np.arange(len(X))), seed, stack).method.parts[0]
+    return stack.enter_context(method_of(estimator, X, y, seed))
 
 
 # Seeds without programs whose errors are equal but for rounding, such as x0 and x0 - 2 * x0: those are a toss-up.
@@ -54,7 +53,7 @@ def test_elite_errors_never_rise_and_are_those_of_their_programs():
             assert state.errors.shape == (60, 7)
             # No program of the population beats an elite.
             assert (state.errors >= state.elites.error).all()
-        scores = method.score(state.elites.root, method.samples)
+        scores = method.score(state.forest, state.elites.root, method.samples)
         np.testing.assert_allclose(np.diag(scores.errors), state.elites.error, rtol=1e-9)
 
 
@@ -68,7 +67,7 @@ def test_a_generation_that_is_rolled_back_and_redone_gives_the_same_state():
             for _ in range(5):
                 if cuts_short:
                     method.advance(state)
-                    method.rollback(state)
+                    state = method.rollback(state)
                 state = method.step(state)
             states.append(method.to_arrays(state))
     for name, array in states[0].items():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 from sklearn.metrics import log_loss
 
-from symgrove.models.conformal import Scores, Widths, fit_widths, make_scores, rows_needed
+from symgrove.models.conformal import ConformalScores, Widths, fit_widths, make_scores, rows_needed
 from symgrove.models.mixture import Mixture, Noise, fit_noise
 from symgrove.models.probabilities import FLOOR, Correction, fit_correction
 from tests.naive import uncertainty as naive
@@ -19,21 +19,21 @@ NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
 @given(st.lists(NUMBERS, min_size=1, max_size=40), st.floats(0.01, 0.99))
 def test_factor_is_the_smallest_that_covers_enough(values, coverage):
-    scores = Scores(Widths(1.0, 0.0), np.sort(values))
+    scores = ConformalScores(Widths(1.0, 0.0), np.sort(values))
     assert scores.factor(coverage) == naive.conformal_factor(values, coverage)
 
 
 @pytest.mark.parametrize(("n_rows", "coverage", "place"), [(9, 0.9, 9), (19, 0.95, 19), (8, 0.9, None), (99, 0.1, 10)])
 def test_factor_at_the_edges(n_rows, coverage, place):
     """(n + 1) * coverage is whole here, but not as a floating-point number."""
-    factor = Scores(Widths(1.0, 0.0), np.arange(1.0, n_rows + 1)).factor(coverage)
+    factor = ConformalScores(Widths(1.0, 0.0), np.arange(1.0, n_rows + 1)).factor(coverage)
     assert factor == (math.inf if place is None else place)
     assert (n_rows >= rows_needed(coverage)) == (place is not None)
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=40), st.lists(st.floats(0.01, 0.99), min_size=2, max_size=5))
 def test_quantiles_never_cross(values, levels):
-    scores = Scores(Widths(1.0, 0.0), np.sort(values))
+    scores = ConformalScores(Widths(1.0, 0.0), np.sort(values))
     found = [scores.quantile(level) for level in sorted(levels)]
     assert found == sorted(found)
 

@@ -24,7 +24,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Models with their pages, by name."""
+    """Models with their pages, by name, made when they are first asked for."""
     folder = tmp_path_factory.mktemp("reports")
     X, y = make_friedman1(150, n_features=6, noise=0.5, random_state=0)
     X[:, 5] = np.round(10 * X[:, 5])
@@ -37,12 +37,16 @@ def made(tmp_path_factory):
         "votes": (sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier], calibration=0.2), *cancer),
         "three": (sg.GroveClassifier(**METHODS[sg.GroveClassifier]), *iris),
     }
-    found = {}
-    for name, (model, given, target) in models.items():
-        model.fit(given[:120], target[:120]) if name != "three" else model.fit(given[::2], target[::2])
-        sg.report(model, given, target, path=folder / f"{name}.html", title=f"model <{name}>")
-        found[name] = model, np.asarray(given, dtype=float), folder / f"{name}.html"
-    return found
+
+    class Made(dict):
+        def __missing__(self, name):
+            model, given, target = models[name]
+            model.fit(given[:120], target[:120]) if name != "three" else model.fit(given[::2], target[::2])
+            sg.report(model, given, target, path=folder / f"{name}.html", title=f"model <{name}>")
+            self[name] = model, np.asarray(given, dtype=float), folder / f"{name}.html"
+            return self[name]
+
+    return Made()
 
 
 NAMES = ["grove", "2segp", "votes", "three"]

@@ -14,7 +14,8 @@ from sklearn.model_selection import train_test_split
 import symgrove as sg
 from symgrove.forest.forest import Forest
 from symgrove.forest.mathml import to_mathml
-from symgrove.forest.primitives import BUILTIN, PrimitiveSet
+from symgrove.forest.primitive_table import BUILTIN
+from symgrove.forest.primitives import PrimitiveSet
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.rows import choose_rows
@@ -102,7 +103,7 @@ def trained(scores):
     return [line.n_trained for line in scores.lines if "left out" not in line.name]
 
 
-def test_the_table_says_how_many_rows_each_model_was_trained_on(fitted):
+def test_the_table_says_how_many_rows_each_model_was_trained_on(fitted, no_figures):
     model, X, y = fitted
     same = score_all(model, choose_rows(model, X, y, None), 0.9)
     assert (trained(same), same.caution) == (["200"] * 4, "")
@@ -144,7 +145,7 @@ def test_of_very_many_training_rows_other_models_get_a_part(fitted, monkeypatch)
     assert "that favours it." in scores.caution
 
 
-def test_the_sum_of_the_weights_is_not_called_a_share_of_the_variation():
+def test_the_sum_of_the_weights_is_not_called_a_share_of_the_variation(no_figures):
     X, y = np.random.default_rng(0).normal(size=(2, 60, 2))
     for strength, wanted in (
         ("fixed", "1: the strength was not chosen, so it says nothing about the data"),
@@ -196,7 +197,7 @@ def test_classes_that_leak_or_are_rare():
     assert "Rare classes: 1." in text
 
 
-def test_the_page_escapes_what_is_given(fitted):
+def test_the_page_escapes_what_is_given(fitted, no_figures):
     X, y = make_friedman1(120, n_features=5, random_state=0)
     frame = pd.DataFrame(X, columns=["<b>", "&amp;", "</script>", "`", "{{ 7 * 7 }}"])
     model = sg.TwoSEGPRegressor(**SETTINGS).fit(frame, y)
@@ -228,7 +229,7 @@ def test_labels_are_equal_if_their_values_are(fitted):
         assert choose_rows(model, X, (y > 12).astype(kind), None).y.dtype == model.classes_.dtype
 
 
-def test_rows_that_other_models_cannot_take():
+def test_rows_that_other_models_cannot_take(no_figures):
     X, y = make_friedman1(200, n_features=5, random_state=0)
     model = sg.TwoSEGPClassifier(**METHODS[sg.TwoSEGPClassifier]).fit(X, y > 12)
     page = sg.report(model, X[y > 12] + 1e-3, np.ones((y > 12).sum(), dtype=bool))
@@ -246,16 +247,26 @@ def test_functions_of_ones_own_leave_out_what_cannot_be_done():
     functions = ("add", sg.primitive(bend))
     model = sg.TwoSEGPRegressor(**SETTINGS, functions=functions).fit(X, y)
     page = sg.report(model, X, y)
-    assert "Functions of your own cannot run in a page" in page
+    assert "This model cannot run in a page: this model uses the function &#39;bend&#39; of yours" in page
     assert "what-if-data" not in page.split("<script>")[0]
+    assert "change for one standard deviation" not in page
+    packed = {made.name: made for made in all_exports(model)}
+    assert [name for name, made in packed.items() if made.content] == ["latex", "text"]
+    own = sg.primitive(bend, javascript="{0} * {0} + 1", derivative=(lambda a: 2 * a,))
+    page = sg.report(model.set_params(functions=("add", own)).fit(X, y), X, y)
+    assert "what-if-data" in page.split("<script>")[0]
+    assert "change for one standard deviation" in page
 
 
-@pytest.mark.parametrize("coverage", [0.975, 0.999])
-def test_any_coverage_is_shown_as_it_is(coverage, fitted):
+def test_any_coverage_is_shown_as_it_is(fitted, monkeypatch):
     model, X, y = fitted
-    page = sg.report(model, X, y, coverage=coverage)
-    assert f"Intervals for {100 * coverage:g} %" in page
-    assert f'"coverage": {coverage}' in page
+    drawn = []
+    monkeypatch.setattr("symgrove.report.build.draw_all", lambda model, rows, coverage: drawn.append(coverage) or [])
+    for coverage in (0.975, 0.999):
+        page = sg.report(model, X, y, coverage=coverage)
+        assert f"Intervals for {100 * coverage:g} %" in page
+        assert f'"coverage": {coverage}' in page
+    assert drawn == [0.975, 0.999]
 
 
 def test_the_start_is_a_row(fitted):
@@ -316,10 +327,15 @@ def test_other_estimators_get_a_message(fitted):
         sg.report(LinearRegression().fit(X, y), X, y)
 
 
-def test_a_failed_write_leaves_the_old_page(fitted, tmp_path):
+def test_a_failed_write_leaves_the_old_page(fitted, tmp_path, no_figures, monkeypatch):
     model, X, y = fitted
     with pytest.raises(FileNotFoundError):
         sg.report(model, X, y, path=tmp_path / "no" / "report.html")
+    (tmp_path / "report.html").write_text("old")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        sg.report(model, X, y, path=tmp_path / "report.html")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("report.html", "old")]
 
 
 @pytest.mark.parametrize("name", list(BUILTIN))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrove import Forest, PrimitiveSet
-from symgrove.variation.mixture import SHARES, Mixture
+from symgrove.variation.mixture import SHARES, MixedVariation
 from tests.naive import programs as shapes
 from tests.naive import variation as naive
 from tests.naive.programs import from_tokens, tokens
@@ -28,7 +28,7 @@ def test_children_are_those_of_list_surgery_with_the_same_draws(pairs, seed, sha
     pairs = [pair for pair in pairs if max(map(shapes.size, pair)) <= max_size]
     forest = Forest(3, ALL)
     bases, donors = (np.array([plant(forest, p[k]) for p in pairs], dtype=np.int64) for k in (0, 1))
-    children = Mixture(forest, VALUES, max_size, shares)(bases, donors, np.random.default_rng(seed))
+    children = MixedVariation(forest, VALUES, max_size, shares)(forest, bases, donors, np.random.default_rng(seed))
     prefix = [[tokens(p[k]) for p in pairs] for k in (0, 1)]
     rng = np.random.default_rng(seed)
     expected = naive.Mixture(rng, np.cumsum(shares), FUNCTIONS, 3, VALUES, 2, max_size).children(*prefix)
@@ -38,20 +38,20 @@ def test_children_are_those_of_list_surgery_with_the_same_draws(pairs, seed, sha
 @pytest.mark.parametrize(("max_size", "height"), [(1, 0), (2, 0), (3, 1), (6, 1), (7, 2), (25, 2)])
 def test_children_and_new_programs_keep_to_the_size(max_size, height):
     forest = Forest(3, PrimitiveSet(("add", "mul", "sqrt")))
-    mixture = Mixture(forest, VALUES, max_size)
+    mixture = MixedVariation(forest, VALUES, max_size)
     rng = np.random.default_rng(0)
-    population = mixture.new(300, rng)
+    population = mixture.new(forest, 300, rng)
     assert forest.height(population).max() == height
     for _ in range(5):
-        population = mixture(population, rng.permutation(population), rng)
+        population = mixture(forest, population, rng.permutation(population), rng)
         assert forest.size(population).max() <= max_size
     assert np.unique(population).size > 3
 
 
 def test_constants_come_from_the_data_and_from_a_normal_distribution():
     forest = Forest(3, PrimitiveSet(("add",)))
-    mixture = Mixture(forest, VALUES, 3)
-    pairs = [uproot(forest, root)[1:] for root in mixture.new(4000, np.random.default_rng(0))]
+    mixture = MixedVariation(forest, VALUES, 3)
+    pairs = [uproot(forest, root)[1:] for root in mixture.new(forest, 4000, np.random.default_rng(0))]
     drawn = np.array([leaf[1] for pair in pairs for leaf in pair if leaf[0] == "constant"])
     others = drawn[~np.isin(drawn, VALUES)]
     assert set(VALUES.ravel()) <= set(drawn)
@@ -64,12 +64,12 @@ def test_constants_come_from_the_data_and_from_a_normal_distribution():
 
 def test_unary_functions_alone_work():
     forest = Forest(3, PrimitiveSet(("sqrt", "log1p")))
-    mixture = Mixture(forest, VALUES, 5)
+    mixture = MixedVariation(forest, VALUES, 5)
     rng = np.random.default_rng(0)
-    population = mixture.new(100, rng)
-    assert forest.size(mixture(population, population, rng)).max() <= 5
+    population = mixture.new(forest, 100, rng)
+    assert forest.size(mixture(forest, population, population, rng)).max() <= 5
 
 
 def test_bad_sizes_get_a_clear_error():
     with pytest.raises(ValueError, match="max_size must be"):
-        Mixture(Forest(3), VALUES, 0)
+        MixedVariation(Forest(3), VALUES, 0)

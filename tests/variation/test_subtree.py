@@ -24,7 +24,7 @@ def test_children_are_those_of_list_surgery_with_the_same_draws(population, seed
     forest = Forest(3, ALL)
     parents = np.array([plant(forest, program) for program in population])
     vary = SubtreeVariation(RandomPrograms(forest), *rates, max_size=max_size)
-    children = vary(parents, np.random.default_rng(seed))
+    children = vary(forest, parents, np.random.default_rng(seed))
     expected = naive.vary(
         np.random.default_rng(seed), [tokens(p) for p in population], *rates, max_size, FUNCTIONS, 3, (-5.0, 5.0)
     )
@@ -35,9 +35,9 @@ def test_children_are_those_of_list_surgery_with_the_same_draws(population, seed
 def test_only_the_path_and_the_branch_are_new():
     forest = Forest(5)
     source = RandomPrograms(forest)
-    parents = source.ramped_half_and_half(100, np.random.default_rng(0))
+    parents = source.ramped_half_and_half(forest, 100, np.random.default_rng(0))
     length = len(forest)
-    children = SubtreeVariation(source, p_crossover=1.0, p_mutation=0.0)(parents, np.random.default_rng(1))
+    children = SubtreeVariation(source, p_crossover=1.0, p_mutation=0.0)(forest, parents, np.random.default_rng(1))
     assert len(forest) - length <= forest.height(parents).sum()
     for child, parent in zip(children, parents, strict=True):
         n_new = sum(node >= length for node in forest.reachable([child]))
@@ -49,7 +49,7 @@ def test_a_child_over_the_limit_is_its_parent_and_leaves_no_nodes():
     parent = parse(forest, "x0 + x1")
     length = len(forest)
     vary = SubtreeVariation(RandomPrograms(forest), p_crossover=0.0, p_mutation=1.0, max_size=3)
-    children = vary(np.full(50, parent), np.random.default_rng(0))
+    children = vary(forest, np.full(50, parent), np.random.default_rng(0))
     clones = children == parent
     assert clones.any()
     assert (forest.size(children) <= 3).all()
@@ -62,7 +62,7 @@ def test_a_child_of_exactly_the_limit_is_kept():
     parents = np.array([parse(forest, "x0"), parse(forest, "x0 + x1")])
     for limit, rates in ((5, (1.0, 0.0)), (7, (0.0, 1.0))):
         vary = SubtreeVariation(RandomPrograms(forest), *rates, max_size=limit)
-        sizes = [forest.size(vary(parents, np.random.default_rng(s))).max() for s in range(200)]
+        sizes = [forest.size(vary(forest, parents, np.random.default_rng(s))).max() for s in range(200)]
         assert max(sizes) == limit
 
 
@@ -85,8 +85,8 @@ def test_depths_are_uniform_and_so_are_nodes_within_a_depth():
 def test_shares_of_crossover_mutation_and_copies():
     forest = Forest(3)
     source = RandomPrograms(forest)
-    parents = source.ramped_half_and_half(2000, np.random.default_rng(0))
-    copies = SubtreeVariation(source, 0.2, 0.3)(parents, np.random.default_rng(1)) == parents
+    parents = source.ramped_half_and_half(forest, 2000, np.random.default_rng(0))
+    copies = SubtreeVariation(source, 0.2, 0.3)(forest, parents, np.random.default_rng(1)) == parents
     # A crossover or mutation returns its parent only by chance.
     assert abs(copies.mean() - 0.5) < 0.05
 

@@ -26,7 +26,7 @@ def test_children_are_those_of_list_surgery_with_the_same_draws(pairs, seed, p_c
     mothers, fathers = (np.array([plant(forest, pair[k]) for pair in pairs]) for k in (0, 1))
     source = RandomPrograms(forest, constants, 5)
     children = SwapVariation(source, p_crossover, max_height, p_function, p_mutation)(
-        mothers, fathers, np.random.default_rng(seed)
+        forest, mothers, fathers, np.random.default_rng(seed)
     )
     prefix = [[tokens(pair[k]) for pair in pairs] for k in (0, 1)]
     rng = np.random.default_rng(seed)
@@ -41,7 +41,7 @@ def test_nodes_are_drawn_uniformly():
     mark = parse(forest, "x1")  # a father of one node, so that the first child shows where it went
     n_nodes, n_draws = int(forest.size(mother)), 13_000
     vary = SwapVariation(RandomPrograms(forest, None, 5), 1.0, 50, 0.5)
-    children = vary(np.full(n_draws, mother), np.full(n_draws, mark), np.random.default_rng(0))[::2]
+    children = vary(forest, np.full(n_draws, mother), np.full(n_draws, mark), np.random.default_rng(0))[::2]
     prefix = tokens(uproot(forest, mother))
     expected = {}
     for place in range(n_nodes):

@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
 BAD_INPUT = 2
 FAILED = 1
@@ -111,12 +114,13 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def read_model(path: Path) -> Any:
+def read_model(path: Path) -> Estimator:
     """The estimator in a model file."""
-    from symgrove.methods.saving import load
+    from symgrove.saving.files import load
 
     try:
-        return load(path)
+        found: Estimator = load(path)
+        return found
     except FileNotFoundError:
         raise ValueError(f"there is no file {str(path)!r}.") from None
 

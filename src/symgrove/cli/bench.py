@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, tell
 from symgrove.cli.outputs import check_printable
+
+if TYPE_CHECKING:
+    from symgrove.estimators.sklearn_types import Predictor
 
 
 def bench(
@@ -46,7 +49,7 @@ def bench(
             echo(f"{name:30}{t['fit_s']:9.2f}{t['times_the_forest']:12.2f}{t['predict_s']:12.3f}")
 
 
-def _time(model: Any, X: Any, y: Any, repeats: int) -> dict[str, float]:
+def _time(model: Predictor, X: Any, y: Any, repeats: int) -> dict[str, float]:
     from threadpoolctl import threadpool_limits
 
     best = {"fit_s": float("inf"), "predict_s": float("inf")}

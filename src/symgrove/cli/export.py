@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, echo, read_model, tell
 from symgrove.cli.outputs import check_output, naming, print_bytes
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
 TARGETS = ("python", "c", "javascript", "sql", "excel", "onnx", "text", "latex", "sympy")
 
@@ -47,13 +50,15 @@ def export(
         _note_preparation(estimator)
 
 
-def _note_preparation(estimator: Any) -> None:
+def _note_preparation(estimator: Estimator) -> None:
     """Say what the export does not do: making features of the columns."""
     from symgrove.cli.preparation import Preparation
+    from symgrove.estimators.fitted import table_of
 
-    if not hasattr(estimator, "table_"):
+    table = table_of(estimator)
+    if table is None:
         return
-    sources = Preparation.from_document(estimator.table_).sources
+    sources = Preparation.from_document(table).sources
     if any(s.categories is not None for s in sources):
         tell("note: the export takes the features of 0 and 1 that were made of texts, such as 'colour=red'")
     if any(s.fill is not None for s in sources):

@@ -8,12 +8,15 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import FAILED, INTERRUPTED, METHODS, clean_errors, echo, fail, nearest, print_json, tell
 from symgrove.cli.outputs import check_output, check_printable, write_printed
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
 # Parameters that options of the command set, or that only make sense in Python.
 _NOT_HERE = ("callbacks", "warm_start", "n_jobs", "random_state", "verbose")
@@ -66,7 +69,7 @@ def fit(
         rows, X = _with_target(table.column(target), rows, X, target, missing)
         y, found_task = p.target_of(table, target, rows, task)
         own = parse_parameters(context.args, estimator_class(method, found_task))
-        control = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
+        control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
         model = estimator_class(method, found_task)(**own, **control)
         if not quiet:
             tell(f"{found_task} of {target!r} from {len(prepared.features)} features, {len(rows)} rows")
@@ -113,19 +116,20 @@ class NamedColumns:
         return self.X if dtype is None else self.X.astype(dtype)
 
 
-def estimator_class(method: str, task: str) -> Any:
+def estimator_class(method: str, task: str) -> type[Estimator]:
     """The class of a method for a task."""
-    from symgrove import methods
+    from symgrove import estimators
 
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}.{nearest(method, list(METHODS))} Accepted: {', '.join(METHODS)}.")
     name = METHODS[method] + ("Classifier" if task == "classification" else "Regressor")
-    if name not in methods.ESTIMATORS:
+    if name not in estimators.ESTIMATORS:
         raise ValueError(f"the method {method} has no {task}.")
-    return getattr(methods, name)
+    found: type[Estimator] = getattr(estimators, name)
+    return found
 
 
-def parse_parameters(words: list[str], cls: Any) -> dict[str, Any]:
+def parse_parameters(words: list[str], cls: type[Estimator]) -> dict[str, Any]:
     """Parameters of an estimator from what follows the known options."""
     from dataclasses import fields
 
@@ -173,9 +177,9 @@ def parse_value(text: str) -> Any:
     return tuple(parse_value(part.strip()) for part in text.split(",") if part.strip()) if "," in text else text
 
 
-def save_model(model: Any, output: Path) -> str:
+def save_model(model: Estimator, output: Path) -> str:
     """Write the model; if that fails, somewhere else rather than nowhere."""
-    from symgrove.methods.saving import to_document
+    from symgrove.saving.estimators import to_document
 
     is_printed = str(output) == "-"
     place = "standard output" if is_printed else str(output)
@@ -196,7 +200,7 @@ def save_model(model: Any, output: Path) -> str:
         fail(f"{place} cannot be written ({why}); the model is in {rescue}", FAILED)
 
 
-def _report(model: Any, place: str, seconds: float, *, is_json: bool, is_told: bool) -> None:
+def _report(model: Estimator, place: str, seconds: float, *, is_json: bool, is_told: bool) -> None:
     from symgrove.cli.show import summary_of
 
     summary = {"model": place, "seconds": round(seconds, 3), **summary_of(model)}

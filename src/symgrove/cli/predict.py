@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, print_json, read_model, tell
 from symgrove.cli.outputs import check_output, print_bytes, writing
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
+    from symgrove.estimators.regressor import Regressor
 
 
 def predict(
@@ -65,53 +69,55 @@ def predict(
                 temporary.write_bytes(content)
 
 
-def features_of(estimator: Any, table: Any) -> tuple[Any, list[int], list[str]]:
+def features_of(estimator: Estimator, table: Any) -> tuple[Any, list[int], list[str]]:
     """Features of the complete rows of a table, which rows these are, and what was odd."""
     from symgrove.cli.fit import NamedColumns
     from symgrove.cli.preparation import Preparation, Source
-    from symgrove.forest.text import feature_labels
+    from symgrove.estimators.fitted import labels_of, names_of, table_of
 
-    names = feature_labels(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
-    if hasattr(estimator, "table_"):
-        prepared = Preparation.from_document(estimator.table_)
+    names, table_of_fit = labels_of(estimator), table_of(estimator)
+    if table_of_fit is not None:
+        prepared = Preparation.from_document(table_of_fit)
     else:  # a model that was saved in Python
         prepared = Preparation("", "error", tuple(Source(name, None, None) for name in names))
-    if prepared.features != list(names):
+    if prepared.features != names:
         raise ValueError("the model file is damaged: its columns do not make its features.")
     X, rows, notes = prepared.features_of(table)
-    has_names = hasattr(estimator, "feature_names_in_")
-    return (NamedColumns(X, list(names)) if has_names else X), rows, notes
+    return (X if names_of(estimator) is None else NamedColumns(X, names)), rows, notes
 
 
 def _answers(
-    estimator: Any, X: Any, *, probabilities: bool, spread: bool, interval: float | None
+    estimator: Estimator, X: Any, *, probabilities: bool, spread: bool, interval: float | None
 ) -> dict[str, list[Any]]:
-    is_classifier = hasattr(estimator, "classes_")
-    if probabilities and not is_classifier:
+    from symgrove.estimators.classifier import Classifier
+    from symgrove.estimators.regressor import Regressor
+
+    if probabilities and not isinstance(estimator, Classifier):
         raise ValueError("--proba is for classes; this model predicts numbers.")
-    if spread and is_classifier:
+    if spread and not isinstance(estimator, Regressor):
         raise ValueError("--std is for numbers; this model predicts classes.")
-    if interval is not None and is_classifier:
+    if interval is not None and not isinstance(estimator, Regressor):
         raise ValueError("--interval is for numbers; this model predicts classes.")
-    if len(X) == 0:
-        labels = [f"probability of {label}" for label in estimator.classes_] if probabilities else []
-        asked = [*(["std"] if spread else []), *(["lower", "upper"] if interval is not None else []), *labels]
-        return {name: [] for name in ("prediction", *asked)}
-    found: dict[str, list[Any]] = {"prediction": estimator.predict(X).tolist()}
-    if spread:
-        found["std"] = estimator.predict(X, return_std=True)[1].tolist()
-    if interval is not None:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            ends = estimator.predict_interval(X, interval).tolist()
-        for warning in told:
-            tell(f"note: {warning.message}")
+    found: dict[str, list[Any]] = {"prediction": estimator.predict(X).tolist() if len(X) else []}
+    if spread and isinstance(estimator, Regressor):
+        found["std"] = estimator.predict(X, return_std=True)[1].tolist() if len(X) else []
+    if interval is not None and isinstance(estimator, Regressor):
+        ends = _ends(estimator, X, interval) if len(X) else []
         found |= {"lower": [low for low, _ in ends], "upper": [high for _, high in ends]}
-    if probabilities:
-        shares = estimator.predict_proba(X)
-        for k, label in enumerate(estimator.classes_):
-            found[f"probability of {label}"] = shares[:, k].tolist()
+    if probabilities and isinstance(estimator, Classifier):
+        shares = estimator.predict_proba(X).T.tolist() if len(X) else [[] for _ in estimator.classes_]
+        found |= {f"probability of {label}": own for label, own in zip(estimator.classes_, shares, strict=True)}
     return found
+
+
+def _ends(estimator: Regressor, X: Any, coverage: float) -> list[list[float]]:
+    """Intervals; what they warn of is told."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        ends: list[list[float]] = estimator.predict_interval(X, coverage).tolist()
+    for warning in told:
+        tell(f"note: {warning.message}")
+    return ends
 
 
 def _typed(table: Any, name: str) -> list[Any]:

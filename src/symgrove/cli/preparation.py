@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrove.cli._common import nearest
-from symgrove.cli.tables import Column, Table
+from symgrove.cli.tables import Column, DataTable
 from symgrove.models.document import Entries
 
 MISSING = ("error", "drop", "mean", "median")
@@ -72,7 +72,7 @@ class Preparation:
             sources.append(Source(own.text("name"), fill, categories))
         return cls(entries.text("target"), entries.text("missing", MISSING), tuple(sources))
 
-    def features_of(self, table: Table) -> tuple[np.ndarray[Any, Any], list[int], list[str]]:
+    def features_of(self, table: DataTable) -> tuple[np.ndarray[Any, Any], list[int], list[str]]:
         """Features of the rows that are complete, which rows these are, and what was odd."""
         for source in self.sources:
             check_column(table, source.name, "the model needs the column")
@@ -92,7 +92,7 @@ class Preparation:
         return X.reshape(len(rows), len(columns)), rows, notes
 
 
-def check_column(table: Table, name: str, what: str) -> None:
+def check_column(table: DataTable, name: str, what: str) -> None:
     """See that a column is there, or name the nearest."""
     if name not in table.given:
         known = list(table.given)
@@ -100,7 +100,7 @@ def check_column(table: Table, name: str, what: str) -> None:
         raise ValueError(f"{what} {name!r}, which is not there.{nearest(name, known)} Columns: {shown}.")
 
 
-def _columns(source: Source, table: Table, notes: list[str]) -> list[Column]:
+def _columns(source: Source, table: DataTable, notes: list[str]) -> list[Column]:
     """The features of one source; None where a value is missing."""
     if source.categories is None:
         column = table.column(source.name)
@@ -121,7 +121,7 @@ def _columns(source: Source, table: Table, notes: list[str]) -> list[Column]:
 
 
 def prepare(
-    table: Table, target: str, features: Sequence[str], ignore: Sequence[str], missing: str, texts: str
+    table: DataTable, target: str, features: Sequence[str], ignore: Sequence[str], missing: str, texts: str
 ) -> Preparation:
     """Decide which columns are used and how; a clear error if the options do not say what to do."""
     check_column(table, target, "the target is")
@@ -146,7 +146,7 @@ def prepare(
     return Preparation(target, missing, tuple(_source(table, name, missing) for name in chosen))
 
 
-def _without_texts(table: Table, chosen: list[str], texts: str) -> list[str]:
+def _without_texts(table: DataTable, chosen: list[str], texts: str) -> list[str]:
     found = [name for name in chosen if table.is_text(name)]
     if found and texts == "error":
         raise ValueError(
@@ -156,7 +156,7 @@ def _without_texts(table: Table, chosen: list[str], texts: str) -> list[str]:
     return [name for name in chosen if name not in found] if texts == "drop" else chosen
 
 
-def _source(table: Table, name: str, missing: str) -> Source:
+def _source(table: DataTable, name: str, missing: str) -> Source:
     known = [v for v in table.column(name) if v is not None]
     if table.is_text(name):
         categories = tuple(sorted({t for t in table.texts(name) if t is not None}))
@@ -172,7 +172,7 @@ def _source(table: Table, name: str, missing: str) -> Source:
     return Source(name, fill, None)
 
 
-def target_of(table: Table, name: str, rows: Sequence[int], task: str) -> tuple[np.ndarray[Any, Any], str]:
+def target_of(table: DataTable, name: str, rows: Sequence[int], task: str) -> tuple[np.ndarray[Any, Any], str]:
     """The target of some rows, and the task: texts, or few different whole numbers, are classes."""
     values = [table.column(name)[i] for i in rows]
     if table.is_text(name):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, read_model, tell
 from symgrove.cli.outputs import check_output, naming
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
 
 def report(
@@ -54,15 +57,16 @@ def report(
         tell(f"written: {output}")
 
 
-def _rows(estimator: Any, table: Any, target: str | None) -> tuple[Any, Any]:
+def _rows(estimator: Estimator, table: Any, target: str | None) -> tuple[Any, Any]:
     """Features and target of the rows that are complete."""
     import numpy as np
 
     from symgrove.cli.fit import NamedColumns
     from symgrove.cli.predict import features_of
     from symgrove.cli.preparation import check_column
+    from symgrove.estimators.fitted import table_of
 
-    name = target or (estimator.table_["target"] if hasattr(estimator, "table_") else None)
+    name = target or (table_of(estimator) or {"target": None})["target"]
     if name is None:
         raise ValueError("the model file does not name the target; say which column it is with --target.")
     check_column(table, name, "the target is")
@@ -80,11 +84,13 @@ def _rows(estimator: Any, table: Any, target: str | None) -> tuple[Any, Any]:
     return (NamedColumns(kept, X.columns) if hasattr(X, "columns") else kept), _labels(estimator, values)
 
 
-def _labels(estimator: Any, values: list[Any]) -> Any:
+def _labels(estimator: Estimator, values: list[Any]) -> Any:
     """The target as the model has it: numbers, or labels of its kind."""
     import numpy as np
 
-    if not hasattr(estimator, "classes_"):
+    from symgrove.estimators.classifier import Classifier
+
+    if not isinstance(estimator, Classifier):
         return np.array(values, dtype=np.float64)
     kind = estimator.classes_.dtype.kind
     if kind in "iu":

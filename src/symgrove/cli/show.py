@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model
 from symgrove.cli.outputs import check_printable
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
 
 def show(
@@ -37,16 +40,17 @@ def show(
             _print(found)
 
 
-def summary_of(estimator: Any) -> dict[str, Any]:
+def summary_of(estimator: Estimator) -> dict[str, Any]:
     """A model in a few numbers."""
-    names = getattr(estimator, "feature_names_in_", None)
-    score = getattr(estimator, "validation_score_", getattr(estimator, "oob_score_", math.nan))
-    measure = "accuracy" if hasattr(estimator, "classes_") else "R²"
-    rows = "rows held out" if hasattr(estimator, "validation_score_") else "out-of-bag rows (optimistic)"
+    from symgrove.estimators.fitted import classes_of, labels_of, score_left_out
+
+    classes, (score, is_held_out) = classes_of(estimator), score_left_out(estimator)
+    measure = "R²" if classes is None else "accuracy"
+    rows = "rows held out" if is_held_out else "out-of-bag rows (optimistic)"
     return {
         "estimator": type(estimator).__name__,
-        "features": [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(n) for n in names],
-        "classes": [str(c) for c in estimator.classes_] if hasattr(estimator, "classes_") else None,
+        "features": labels_of(estimator),
+        "classes": None if classes is None else [str(c) for c in classes],
         "n_members": len(estimator.ensemble_),
         "size": sum(member.size for member in estimator.ensemble_),
         "generations": estimator.n_generations_,
@@ -56,13 +60,13 @@ def summary_of(estimator: Any) -> dict[str, Any]:
     }
 
 
-def importances_of(estimator: Any) -> dict[str, float]:
+def importances_of(estimator: Estimator) -> dict[str, float]:
     """Importances of the features, the largest first."""
     pairs = zip(summary_of(estimator)["features"], estimator.feature_importances_.tolist(), strict=True)
     return dict(sorted(pairs, key=lambda pair: -pair[1]))
 
 
-def _heaviest(estimator: Any, n: int) -> list[Any]:
+def _heaviest(estimator: Estimator, n: int) -> list[Any]:
     return sorted(estimator.ensemble_, key=lambda member: (-member.weight, member.size))[:n]
 
 

@@ -18,7 +18,7 @@ Column = list[Any]  # numbers or texts; None where a value is missing
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Columns by name, as they were given: texts of a CSV file, values of a Parquet file."""
 
     given: dict[str, list[Any]]
@@ -79,7 +79,7 @@ def format_of(path: str, wanted: str | None) -> str:
     return {".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}.get(suffix, "csv")
 
 
-def read_table(path: str, wanted: str | None = None, separator: str | None = None) -> Table:
+def read_table(path: str, wanted: str | None = None, separator: str | None = None) -> DataTable:
     """Read a table; `-` is standard input."""
     kind = format_of(path, wanted)
     content = _read_input() if path == "-" else _read(path)
@@ -112,7 +112,7 @@ def _read(path: str) -> bytes:
     return file.read_bytes()
 
 
-def _from_text(content: bytes, label: str, separator: str) -> Table:
+def _from_text(content: bytes, label: str, separator: str) -> DataTable:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -141,7 +141,7 @@ def _from_text(content: bytes, label: str, separator: str) -> Table:
                 f"row {number} of {label} has {len(row)} fields, the header {len(header)}. Is {separator!r} the "
                 "separator? Another one is given with --separator."
             )
-    return Table({name: [row[i] for row in body] for i, name in enumerate(header)}, label, 2)
+    return DataTable({name: [row[i] for row in body] for i, name in enumerate(header)}, label, 2)
 
 
 def _check_header(header: Sequence[str], label: str) -> None:
@@ -160,14 +160,14 @@ def _number(text: str) -> float | None:
     return None if math.isnan(value) or "_" in text else value
 
 
-def _from_parquet(content: bytes, label: str) -> Table:
+def _from_parquet(content: bytes, label: str) -> DataTable:
     parquet, arrow = _arrow()
     try:
         table = parquet.read_table(io.BytesIO(content))
     except (arrow.ArrowInvalid, OSError) as error:
         raise ValueError(f"{label} cannot be read as Parquet: {error}.") from error
     _check_header(table.column_names, label)
-    return Table({name: table.column(name).to_pylist() for name in table.column_names}, label, 1)
+    return DataTable({name: table.column(name).to_pylist() for name in table.column_names}, label, 1)
 
 
 def _plain(values: list[Any], name: str, label: str) -> Column:

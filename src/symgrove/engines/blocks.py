@@ -14,7 +14,8 @@ from symgrove._jit import Block, compile_block
 from symgrove._own_blocks import own_block
 from symgrove.engines import block_kernels
 from symgrove.engines.schedule_kernels import COPY, FILL
-from symgrove.forest.primitives import BUILTIN, EXP_CAP, Primitive, PrimitiveSet
+from symgrove.forest.primitive_table import BUILTIN, EXP_CAP, Primitive
+from symgrove.forest.primitives import PrimitiveSet
 
 _LOOPS: dict[str, Callable[..., None]] = {
     "add": block_kernels.add,

@@ -25,7 +25,7 @@ from symgrove.engines import evaluation_kernels
 from symgrove.engines.base import Roots
 from symgrove.engines.blocks import BlockTable
 from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, OwnErrorPass, Pass
-from symgrove.engines.schedule import Plan, make_plan
+from symgrove.engines.schedule import Schedule, make_schedule
 from symgrove.engines.vectors import VectorStore
 from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight
@@ -235,7 +235,7 @@ class CpuEngine:
         samples: Samples | None = None,
         *,
         keep_roots: bool = False,
-    ) -> Iterator[tuple[NDArray[np.intp], Plan]]:
+    ) -> Iterator[tuple[NDArray[np.intp], Schedule]]:
         """Plans for batches of programs whose buffers stay within the budget, with the positions of the programs.
 
         Each plan is run before the next is made, because running it fills vectors that the next may use.
@@ -254,7 +254,7 @@ class CpuEngine:
         waiting = [slice(0, roots.size)] if roots.size else []
         while waiting:
             part = waiting.pop()
-            plan = make_plan(forest, roots[part], self._store, self.blocks, self._feature_address, keep_roots)
+            plan = make_schedule(forest, roots[part], self._store, self.blocks, self._feature_address, keep_roots)
             needed = N_WORKSPACES * self._workspace_bytes(plan, n_columns)
             if needed > WORKSPACE_SHARE * self.memory_budget:
                 n_roots = part.stop - part.start
@@ -275,13 +275,13 @@ class CpuEngine:
         if not forest.primitives.is_same(self.blocks.primitives):
             raise ValueError("the forest and the engine must have the same primitives and epsilon.")
 
-    def _workspace_bytes(self, plan: Plan, n_columns: int) -> int:
+    def _workspace_bytes(self, plan: Schedule, n_columns: int) -> int:
         buffers = Workspace.n_bytes(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype.itemsize)
         # Of the n_columns results of a program, two thirds are products with a row of weights; then the results twice.
         weights = n_columns * 2 // 3 * self._panel_rows * self.dtype.itemsize
         return buffers + weights + 2 * 8 * plan.n_roots * n_columns
 
-    def _run(self, plan: Plan, look: Pass, rows: slice | None = None) -> Any:
+    def _run(self, plan: Schedule, look: Pass, rows: slice | None = None) -> Any:
         """Compute a plan over a range of rows and return the pass's result; then keep what is to be kept."""
         rows = rows or slice(0, self.data.n_rows)
         # Buffers of another size go before new ones come.
@@ -303,7 +303,7 @@ class CpuEngine:
         self.n_computed += plan.n_steps
         return total
 
-    def _map_panels(self, plan: Plan, look: Pass, panels: list[slice]) -> Iterator[Any]:
+    def _map_panels(self, plan: Schedule, look: Pass, panels: list[slice]) -> Iterator[Any]:
         """Partial results of the panels in order; no more panels are under way than the budget has buffers for."""
         n_buffers = int(WORKSPACE_SHARE * self.memory_budget) // self._workspace_bytes(plan, look.n_columns)
         window = min(2 * self.n_threads, n_buffers)
@@ -333,7 +333,7 @@ class CpuEngine:
             self._pool_process = os.getpid()
         return self._pool
 
-    def _run_panel(self, plan: Plan, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
+    def _run_panel(self, plan: Schedule, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
         workspace = self._borrow_workspace(plan)
         values, scratch = workspace.values, workspace.scratch
         frame = evaluation_kernels.Frame(
@@ -354,7 +354,7 @@ class CpuEngine:
         self._workspaces.append(workspace)
         return partial
 
-    def _borrow_workspace(self, plan: Plan) -> Workspace:
+    def _borrow_workspace(self, plan: Schedule) -> Workspace:
         """A workspace for this plan, reused when one is large enough: fresh memory costs page faults."""
         while True:
             try:

@@ -19,7 +19,7 @@ from symgrove.forest.forest import Forest
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """Steps for a batch of distinct roots.
 
     Attributes
@@ -42,14 +42,14 @@ class Plan:
     kept_addresses: NDArray[np.int64]
 
 
-def make_plan(
+def make_schedule(
     forest: Forest,
     roots: NDArray[np.int64],
     store: VectorStore,
     blocks: BlockTable,
     feature_address: NDArray[np.int64],
     keep_roots: bool,
-) -> Plan:
+) -> Schedule:
     """Plan the evaluation of distinct, ascending roots; with `keep_roots`, their vectors are kept if there is room."""
     n_nodes = int(roots[-1]) + 1
     cache = store.resize(len(forest))
@@ -83,4 +83,4 @@ def make_plan(
     is_computed = (last_use >= 0) & (forest.columns.code[:n_nodes] > 1) & (cache.address[:n_nodes] == 0)
     computed = np.flatnonzero(is_computed)
     n_scratch_rows = n_rows - roots.size
-    return Plan(steps, scalars, n_steps, roots.size, n_scratch_rows, computed, kept[:n_kept], free[:n_kept])
+    return Schedule(steps, scalars, n_steps, roots.size, n_scratch_rows, computed, kept[:n_kept], free[:n_kept])

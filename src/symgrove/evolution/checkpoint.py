@@ -13,7 +13,8 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -24,7 +25,53 @@ from numpy.typing import NDArray
 
 from symgrove._files import atomic_write, temporary_file
 
-VERSION = 1
+VERSION = 2  # 1: without the ages of programs, and of other names of parameters
+Arrays = dict[str, NDArray[Any]]
+Saved = tuple[Arrays, dict[str, Any]]  # arrays and meta of a checkpoint
+
+
+class Checkpoint:
+    """Where a fit is saved, as what, and what it goes on from. Its arrays have names with parts, as in `state/x`.
+
+    Parameters
+    ----------
+    path : path, optional
+        Without one, nothing is written; the arrays are kept here all the same, for a warm start.
+    meta : mapping
+        Fingerprint and seed of the fit.
+    arrays : mapping
+        What was saved before.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        self.path = path
+        self.meta = dict(meta or {})
+        self.arrays: Arrays = dict(arrays or {})
+
+    def part(self, prefix: str) -> Arrays:
+        """Arrays whose names begin like this, without the beginning."""
+        return {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
+
+    def put(self, parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> bool:
+        """Replace parts, by the beginnings of their names, and write the file if there is one; whether that worked."""
+        # A part may be emptied and one inside it filled in the same call.
+        kept = {name: a for name, a in self.arrays.items() if not name.startswith(tuple(parts))}
+        own = {f"{prefix}{name}": a for prefix, arrays in parts.items() for name, a in arrays.items()}
+        self.arrays = {**kept, **own}
+        return self.path is None or save_or_warn(self.path, self.arrays, self.meta)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Any error inside is one of a damaged checkpoint."""
+        try:
+            yield
+        except Exception as error:  # damage shows itself in any way
+            raise damaged(self.path, error) from error
 
 
 def fingerprint(arrays: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
@@ -46,14 +93,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items(), *cells]
-        constants = [repr(c) for c in value.__code__.co_consts if not isinstance(c, CodeType)]
-        inner = [c.co_code.hex() for c in value.__code__.co_consts if isinstance(c, CodeType)]
-        return [value.__name__, value.__code__.co_code.hex(), constants, inner, [_describe(h) for h in held]]
+        return [value.__name__, _describe_code(value.__code__), [_describe(h) for h in held]]
     if isinstance(value, partial):
         return ["partial", _describe(value.func), [_describe(a) for a in value.args], _describe(value.keywords)]
     if type(value).__repr__ is object.__repr__:  # it would print its address
         return [type(value).__qualname__, _describe(getattr(value, "__dict__", {})), _describe(_call_of(value))]
     return repr(value)
+
+
+def _describe_code(code: CodeType) -> list[Any]:
+    """What compiled Python does: its instructions, the names and constants in them, and functions inside."""
+    constants = [_describe_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return [code.co_code.hex(), list(code.co_names), constants]
 
 
 def _describe(value: Any) -> Any:
@@ -112,7 +163,7 @@ def damaged(path: Any, error: BaseException) -> ValueError:
     return ValueError(text)
 
 
-def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
+def load(path: str | os.PathLike[str], expected: str) -> Saved | None:
     """Arrays and meta of a checkpoint; None if there is no file.
 
     Raises
@@ -131,6 +182,11 @@ def load(path: str | os.PathLike[str], expected: str) -> tuple[dict[str, NDArray
         raise damaged(target, error) from error
     if version > VERSION:
         raise ValueError(f"checkpoint {str(target)!r} is of a newer symgrove (format {version}); update symgrove.")
+    if version < VERSION:
+        raise ValueError(
+            f"checkpoint {str(target)!r} is of an older symgrove (format {version}), whose runs cannot go on here. "
+            "Nothing was changed: delete it or name another."
+        )
     if found != expected:
         raise ValueError(
             f"checkpoint {str(target)!r} is of other data or parameters. Nothing was changed: give the same data and "

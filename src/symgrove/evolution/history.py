@@ -16,6 +16,8 @@ class History:
 
     def __init__(self, columns: Mapping[str, NDArray[Any]] | None = None) -> None:
         names = list(columns or {})
+        if names and not {"generation", "seconds"} <= set(names):
+            raise ValueError(f"a history needs 'generation' and 'seconds', got {names}")
         self._rows = [dict(zip(names, row, strict=True)) for row in zip(*(columns or {}).values(), strict=True)]
         self._seconds_before = float(self._rows[-1]["seconds"]) if self._rows else 0.0
 

@@ -1,6 +1,6 @@
 """The one loop: step until something says stop. It knows no method.
 
-A method fills in `init`, `step` and `finish`. State is a value: a step that is cut short (the second Ctrl-C, the end of
+State is a value: a step that is cut short (the second Ctrl-C, the end of
 the time) is dropped, the forest is rolled back, and the state before it stands.
 """
 
@@ -33,8 +33,8 @@ class Method(Protocol[State]):
         """The state after one more generation."""
         ...
 
-    def rollback(self, state: State) -> None:
-        """Make `state` usable again after a step from it was cut short."""
+    def rollback(self, state: State) -> State:
+        """The state, usable again after a step from it was cut short."""
         ...
 
     def watch(self, check: Callable[[], None] | None) -> None:
@@ -75,8 +75,7 @@ def evolve(method: Method[State], state: State, control: Control) -> tuple[State
         try:
             state = method.step(state)
         except OutOfTime:
-            method.rollback(state)
-            return state, "max_time"
+            return method.rollback(state), "max_time"
         except KeyboardInterrupt:
             method.rollback(state)
             raise

@@ -55,7 +55,9 @@ class Reporter:
         values = progress.values
         errors = np.asarray(values["errors"])
         generation = int(values["generation"])
-        text = f"best {errors.min():.5g}  median {np.median(errors):.5g}  distinct {values['n_distinct']}"
+        text = f"best {errors.min():.5g}  median {np.median(errors):.5g}"
+        if "n_distinct" in values:
+            text += f"  distinct {values['n_distinct']}"
         self._first = min(self._first, generation)  # a resumed run starts later
         left = self._time_left(generation, progress.seconds)
         if self._bar is not None:

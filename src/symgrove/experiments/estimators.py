@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from symgrove import methods
+from symgrove import estimators
+from symgrove.estimators import ESTIMATORS
+from symgrove.estimators.base import Estimator
 from symgrove.experiments.baselines import BASELINES, load_baseline
-from symgrove.methods import ESTIMATORS
-from symgrove.methods._estimator import EvolvedEnsemble
 
 NEEDED = ("fit", "predict", "get_params")
 # What others can record too: `predict_interval(X, coverage)` gives lower and upper ends, (n_rows, 2).
@@ -23,7 +23,7 @@ RECORD_OF_INTERVALS = "intervals"
 def load_estimator(name: str) -> tuple[Any, dict[str, Any]]:
     """The class of this name, and the parameters that it has in all studies."""
     if name in ESTIMATORS:
-        return getattr(methods, name), {}
+        return getattr(estimators, name), {}
     return load_baseline(name) if name in BASELINES else (_imported(name), {})
 
 
@@ -88,9 +88,9 @@ def check(name: str, parameters: Mapping[str, Any], task: str, record: str) -> N
     wanted, told = {"regression": "regressor", "classification": "classifier"}[task], _type_of(model)
     if told not in (wanted, None):
         raise ValueError(f"{name} is named as {wanted}, but is a {told}; name another, or name it as {told}.")
-    if record == RECORD_OF_INTERVALS and not hasattr(kind, "predict_interval"):
+    if record == RECORD_OF_INTERVALS and not callable(getattr(kind, "predict_interval", None)):
         raise ValueError(f"{name} has no predict_interval(X, coverage), which the record {record!r} needs.")
-    if record not in ("", RECORD_OF_INTERVALS) and not issubclass(kind, EvolvedEnsemble):
+    if record not in ("", RECORD_OF_INTERVALS) and not issubclass(kind, Estimator):
         raise ValueError(f"{name} is not an estimator of symgrove, and only those can record {record!r}.")
 
 

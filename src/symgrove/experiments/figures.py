@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from symgrove.experiments.runner import Row
-from symgrove.experiments.study import Method, Study
+from symgrove.experiments.study import Study, StudyMethod
 from symgrove.experiments.tables import values_of
 
 Rows = Mapping[str, Row]
@@ -38,7 +38,7 @@ def draw(study: Study, rows: Rows, tasks: Tasks, out: Path, n_runs: int | None =
     return files
 
 
-def _column(study: Study, method: Method, column: str, rows: Rows, tasks: Tasks, n_runs: int | None) -> list[Any]:
+def _column(study: Study, method: StudyMethod, column: str, rows: Rows, tasks: Tasks, n_runs: int | None) -> list[Any]:
     """A column of the runs of a method on the study's first data set."""
     values, _ = values_of(study, method, study.datasets[0], column, rows, tasks, n_runs)
     if not values:

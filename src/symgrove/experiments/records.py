@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.estimators.base import Estimator
 from symgrove.evolution.stopping import Progress
 from symgrove.experiments.mapie_forest import COVERAGES
-from symgrove.methods._gp import first_occurrences, look_up
-from symgrove.methods._held_out import Training
-from symgrove.methods._run import make_setting
+from symgrove.methods.gp import first_occurrences, look_up
+from symgrove.methods.problem import Problem, Rows
+from symgrove.models.task import Regression
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
@@ -45,7 +45,7 @@ def _largest_share(roots: NDArray[np.int64]) -> float:
     return float(counts.max() / counts.sum())
 
 
-def diversity(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+def diversity(model: Estimator, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
     """Distinct elites and programs, and the share of the most frequent one, as shares, every few generations."""
     history = model.history_
     n_members = history["errors"].shape[1]
@@ -61,61 +61,66 @@ def diversity(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) 
     return {name: rounded(values[wanted], 4) for name, values in columns.items()}
 
 
-def prefixes(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+def prefixes(model: Estimator, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
     """Test error of the ensembles of the first 1, 2, ... members."""
-    ensemble = model._ensembles[0]
-    size = np.arange(1, ensemble.n_samples + 1)[:, None]
-    squared = np.zeros(ensemble.n_samples)
-    for rows, outputs in ensemble.outputs(X_test):
-        means = np.cumsum(ensemble.member_predictions(outputs), axis=0) / size
-        squared += ((means - y_test[rows]) ** 2).sum(axis=1)
-    return {"prefix_test": rounded(np.sqrt(squared / len(y_test)))}
+    (members,) = model.model_.predict_members(X_test)
+    means = np.cumsum(members, axis=0) / np.arange(1, len(members) + 1)[:, None]
+    return {"prefix_test": rounded(np.sqrt(((means - y_test) ** 2).mean(axis=1)))}
 
 
-def elites(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+def elites(model: Estimator, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
     """Root mean squared error of every sample's elite in the first generations."""
     return {"elite_errors": rounded(np.sqrt(model.history_["errors"][: FIRST_GENERATIONS + 1]), 4)}
 
 
-def evolvability(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+def _first_part(model: Estimator, X: Matrix, y: Matrix) -> Any:
+    """The method of a regressor, as its fit makes it."""
+    problem = Problem(Rows(X, y[None], None, np.arange(len(X))), Regression(), model.random_state)
+    return model.make_method(problem).parts[0]
+
+
+def evolvability(model: Estimator, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
     """How often a child is better than its parent on a sample; and if it is not, how often on some other sample."""
     same, other = [], []
-    with ExitStack() as stack:
-        training = Training(X, y[None], None, np.arange(len(X)))
-        method: Any = make_setting(model, training, model.random_state, stack).method.parts[0]
+    with _first_part(model, X, y) as method:
         state = method.init()
         for generation in range(FIRST_GENERATIONS):
-            offspring = method.vary(state.population, stream(method.seed, "variation", generation))
+            offspring = method.vary(state.forest, state.population, stream(method.seed, "variation", generation))
             new = first_occurrences(offspring[~np.isin(offspring, state.population)])
-            scores = method.score(new, method.samples)
+            scores = method.score(state.forest, new, method.samples)
             errors = look_up(offspring, state.population, state.errors, new, scores.errors)
             is_better = errors < BETTER * state.errors
             same.append(is_better.mean(axis=0))
             other.append((~is_better & is_better.any(axis=1, keepdims=True)).mean(axis=0))
-            method.rollback(state)
+            state = method.rollback(state)
             state = method.step(state)
     return {"same": rounded(same, 4), "other": rounded(other, 4)}
 
 
-def cost(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+def cost(model: Estimator, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
     """Mean size of programs, and nodes that were computed for each new program, in every generation."""
     sizes, computed = [], []
-    with ExitStack() as stack:
-        training = Training(X, y[None], None, np.arange(len(X)))
-        method: Any = make_setting(model, training, model.random_state, stack).method.parts[0]
+    with _first_part(model, X, y) as method:
         state = method.init()
         for generation in range(model.generations):
-            offspring = method.vary(state.population, stream(method.seed, "variation", generation))
+            offspring = method.vary(state.forest, state.population, stream(method.seed, "variation", generation))
             new = np.setdiff1d(offspring, state.population)
             sizes.append(float(state.forest.size(new).mean()) if new.size else 0.0)
-            method.rollback(state)
+            state = method.rollback(state)
             before = method.engine.n_computed
             state = method.step(state)
             computed.append((method.engine.n_computed - before) / max(new.size, 1))
     return {"sizes": rounded(sizes, 4), "computed": rounded(computed, 4)}
 
 
-def intervals(model: Any, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
+class PredictsIntervals(Protocol):
+    """A regressor of any library that says how sure it is."""
+
+    def predict_interval(self, X: Matrix, coverage: float, /) -> Matrix:
+        """Lower and upper ends, (n_rows, 2)."""
+
+
+def intervals(model: PredictsIntervals, X: Matrix, y: Matrix, X_test: Matrix, y_test: Matrix) -> dict[str, Any]:
     """Share of the test rows inside intervals, and mean width, for each coverage."""
     inside, width = [], []
     for coverage in COVERAGES:

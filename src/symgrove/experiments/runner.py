@@ -26,10 +26,13 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.grove import GroveEstimator
+from symgrove.estimators.sklearn_types import Predictor
+from symgrove.estimators.warm_up import warm_up
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.records import PROBES, RECORDS
 from symgrove.experiments.study import Run, make_estimator
-from symgrove.methods._estimator import EvolvedEnsemble
 
 Row = dict[str, Any]
 RUNS_FILE = "runs.jsonl"
@@ -160,8 +163,8 @@ def _measure(run: Run, data: DataSet) -> Row:
     X, X_test, y, y_test = parts
     probe = PROBES.get(run.record)
     model = make_estimator(run, **({"callbacks": probe} if probe else {}))
-    if isinstance(model, EvolvedEnsemble):
-        model._warm_up()  # compiling is not part of a run's time
+    if isinstance(model, Estimator):
+        warm_up(model)  # compiling is not part of a run's time
         limits = nullcontext()
     else:  # some want labels from 0 on, some take all cores
         if data.task == "classification":
@@ -179,7 +182,7 @@ def _measure(run: Run, data: DataSet) -> Row:
     return measured
 
 
-def _error_of(model: Any, task: str, X: NDArray[np.float64], y: NDArray[Any]) -> float:
+def _error_of(model: Predictor, task: str, X: NDArray[np.float64], y: NDArray[Any]) -> float:
     """Root mean squared error, or accuracy."""
     predicted = np.asarray(model.predict(X))
     if predicted.shape != y.shape:  # a column would be broadcast, to a wrong number
@@ -187,23 +190,19 @@ def _error_of(model: Any, task: str, X: NDArray[np.float64], y: NDArray[Any]) ->
     return float(accuracy_score(y, predicted) if task == "classification" else np.sqrt(np.mean((predicted - y) ** 2)))
 
 
-def _size_of(model: Any) -> Row:
+def _size_of(model: Predictor) -> Row:
     """How large a model is, and how many programs were evaluated for it; nothing for other libraries' models."""
-    if not isinstance(model, EvolvedEnsemble):
+    if not isinstance(model, Estimator):
         return {}
     size: Row = {
         "mean_size": round(float(np.mean([m.size for m in model.ensemble_])), 2) if model.ensemble_ else 0.0,
         "n_evaluations": int(model.history_["n_evaluations"][-1]),
     }
-    if hasattr(model, "stacking_weight_sum_"):
-        return {
-            **size,
-            "n_members": len(model.ensemble_),
-            "found": round(model.stacking_weight_sum_, 4),
-            "strength": model.stacking_weights_,
-        }
-    n_members = sum(e.n_samples for e in model._ensembles)
-    return {**size, "n_members": n_members, "n_distinct_members": sum(e.programs.size for e in model._ensembles)}
+    size |= model.model_.count_members()
+    if not isinstance(model, GroveEstimator):
+        return size
+    weights = model.stacking_weights_
+    return {**size, "found": round(float(np.sum([*weights.values()])), 4), "strength": weights}
 
 
 @lru_cache(maxsize=1)

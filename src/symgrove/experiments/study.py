@@ -64,7 +64,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Method:
+class StudyMethod:
     """A column of a table or a line of a figure.
 
     Attributes
@@ -112,7 +112,7 @@ class Study:
     title: str
     kind: str
     datasets: Sequence[str]
-    methods: Sequence[Method]
+    methods: Sequence[StudyMethod]
     runs: int = 40
     record: str = ""
     text: str = ""
@@ -131,7 +131,7 @@ class Study:
                         planned.append(run)
         return planned
 
-    def run_of(self, method: Method, dataset: str, split: int, tasks: Mapping[str, str]) -> Run | None:
+    def run_of(self, method: StudyMethod, dataset: str, split: int, tasks: Mapping[str, str]) -> Run | None:
         """The run of a method on a split, or None if the method is not for this task or not here yet."""
         estimator = method.regressor if tasks[dataset] == "regression" else method.classifier
         if not estimator:
@@ -205,15 +205,15 @@ def _data_file(name: str, entry: Any, folder: Path) -> DataFile:
     return DataFile(**{**entry, "file": folder / entry["file"]})
 
 
-def _method(name: str, entry: Any) -> Method:
-    _check_keys(f"methods.{name}", entry, {f.name for f in fields(Method)} - {"name"}, {"label"})
+def _method(name: str, entry: Any) -> StudyMethod:
+    _check_keys(f"methods.{name}", entry, {f.name for f in fields(StudyMethod)} - {"name"}, {"label"})
     for key, value in entry.items():
         if not isinstance(value, dict if key == "parameters" else str):
             raise ValueError(f"methods.{name}: parameters must be a table and the rest texts, got {key} = {value!r}.")
-    return Method(name=name, **entry)
+    return StudyMethod(name=name, **entry)
 
 
-def _check_method(method: Method, study: Study) -> None:
+def _check_method(method: StudyMethod, study: Study) -> None:
     record = method.record or study.record
     if record and record not in RECORDS:
         raise ValueError(f"method {method.name!r}: record must be one of {', '.join(RECORDS)}, got {record!r}.")

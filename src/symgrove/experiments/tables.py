@@ -22,7 +22,7 @@ from symgrove.experiments.statistics import (
     not_worse,
     summarise,
 )
-from symgrove.experiments.study import PARTS, Method, Study, published
+from symgrove.experiments.study import PARTS, Study, StudyMethod, published
 
 # The notch rule is for 40 runs; with far fewer its verdict means nothing.
 RUNS_FOR_A_VERDICT = 20
@@ -53,7 +53,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """All cells of a study: part (train, test), method, data set.
 
     `level` has the labels of the methods that do not differ significantly from the first on test rows, by data set.
@@ -83,7 +83,9 @@ class Page(NamedTuple):
     notes: Sequence[str]
 
 
-def make_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None = None) -> Table:
+def make_table(
+    study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None = None
+) -> ResultTable:
     """Collect the runs of a study and compare them."""
     cells, level = {}, {}
     first = study.methods[0].name
@@ -101,12 +103,12 @@ def make_table(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], 
             if part == "test" and first in done:
                 pairs = {b: p for (a, b), (p, _) in compare(done).items() if a == first}
                 level[dataset] = [m.label for m in study.methods if pairs.get(m.name, 0.0) >= SIGNIFICANT]
-    return Table(study, cells, level)
+    return ResultTable(study, cells, level)
 
 
 def values_of(
     study: Study,
-    method: Method,
+    method: StudyMethod,
     dataset: str,
     column: str,
     rows: Mapping[str, Row],
@@ -132,7 +134,7 @@ def values_of(
     return values, n_failed
 
 
-def page_of_table(table: Table) -> Page:
+def page_of_table(table: ResultTable) -> Page:
     """A study of kind "table": one table for each part that has numbers."""
     study = table.study
     shown = []
@@ -161,14 +163,14 @@ def _text(cell: Cell) -> str:
     return " ".join(parts)
 
 
-def _level(table: Table) -> str:
+def _level(table: ResultTable) -> str:
     """Which methods are level with the first on test rows."""
     told = [f"{dataset.upper()}: {' · '.join(labels) or 'none'}" for dataset, labels in table.level.items()]
     first = table.study.methods[0].label
     return f"Not significantly different from {first} on test rows: {'; '.join(told)}." if told else ""
 
 
-def _legend(table: Table) -> str:
+def _legend(table: ResultTable) -> str:
     """What the numbers and signs mean."""
     counts = sorted({cell.ours.n_runs for cell in table.cells.values() if cell.ours is not None})
     n_runs = "no" if not counts else f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -235,7 +237,12 @@ def _caution(study: Study, signs: Mapping[tuple[str, str], str]) -> str:
 
 
 def _by_split(
-    study: Study, method: Method, dataset: str, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None
+    study: Study,
+    method: StudyMethod,
+    dataset: str,
+    rows: Mapping[str, Row],
+    tasks: Mapping[str, str],
+    n_runs: int | None,
 ) -> dict[int, Row]:
     """Rows of a method on a data set that did not fail, by split."""
     found = {}

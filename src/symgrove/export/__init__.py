@@ -1,1 +1,1 @@
-"""A fitted model in other languages. Every export writes down the same plan (plan.py)."""
+"""A fitted model in other languages. Every export writes down the same plan (models/plan.py)."""

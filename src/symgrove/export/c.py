@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from symgrove.export.plan import Block, Plan
-from symgrove.export.writing import number, used_primitives, write_calls, write_steps
+from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
+from symgrove.models.plan import MemberBlock, Plan
 
-# Helpers make each operand be evaluated once.
-_HELPERS = {
-    "div": "static double sg_div(double a, double b, double e) { return (b < 0 ? -a : a) / (fabs(b) + e); }",
-    "pdiv": "static double sg_pdiv(double a, double b) { return b == 0 ? a : a / b; }",
-    "aq": "static double sg_aq(double a, double b) { return a / sqrt(1.0 + b * b); }",
-    "min": "static double sg_min(double a, double b) { return a < b || a != a ? a : b; }",
-    "max": "static double sg_max(double a, double b) { return a > b || a != a ? a : b; }",
-    "exp": "static double sg_exp(double a) { return exp(a > 80.0 ? 80.0 : a); }",
-    "square": "static double sg_square(double a) { return a * a; }",
-    "cube": "static double sg_cube(double a) { return a * a * a; }",
-    "finite": "static double sg_finite(double a, double other) { return isfinite(a) ? a : other; }",
-}
+# Steps that are no primitives.
 _CALLS = {
-    "div": "sg_div({0}, {1}, {n0})",
-    "pdiv": "sg_pdiv({0}, {1})",
-    "add": "({0} + {1})",
-    "sub": "({0} - {1})",
-    "mul": "({0} * {1})",
     "quotient": "({0} / {1})",
-    "aq": "sg_aq({0}, {1})",
-    "min": "sg_min({0}, {1})",
-    "max": "sg_max({0}, {1})",
-    "step": "({0} > {1} ? 1.0 : 0.0)",
-    "sqrt": "sqrt(fabs({0}))",
-    "log": "log(fabs({0}) + {n0})",
-    "log1p": "log1p(fabs({0}))",
-    "exp": "sg_exp({0})",
-    "sin": "sin({0})",
-    "cos": "cos({0})",
-    "tanh": "tanh({0})",
-    "square": "sg_square({0})",
-    "cube": "sg_cube({0})",
-    "neg": "(-{0})",
-    "abs": "fabs({0})",
     "within": "sg_within({0}, {n0}, {n1})",
     "finite": "sg_finite({0}, {n0})",
 }
+_HELPERS = {"finite": "static double sg_finite(double a, double other) { return isfinite(a) ? a : other; }"}
 STATEMENTS = 200  # in one function
 _WITHIN = "static double sg_within(double a, double low, double high) { return a < low ? low : a > high ? high : a; }"
 
@@ -144,7 +114,8 @@ def to_c(plan: Plan, version: str) -> str:
     def name(step: int) -> str:
         return f"t[{place.setdefault(step, len(place))}]"
 
-    written = write_steps(plan, write_calls(_CALLS), name)
+    templates = step_templates(plan, "c", _CALLS)
+    written = write_steps(plan, write_calls(templates), name, repeating(templates))
     steps = [f"{name(a.step)} = {a.expression};" for a in written.assignments]
     parts, body = _parts("sg_steps", "const double *x, double *t", "x, t", steps)
     body = [f"double t[{max(len(place), 1)}];", "(void)t;", *body]
@@ -164,9 +135,9 @@ def to_c(plan: Plan, version: str) -> str:
             if target.base is not None:
                 terms.append(f" + {number(target.weights[level])} * (b{label} - {number(target.base)})")
         body.append(f"y[{k}] = " + (f"b{k}_0;" if target.base is None else f"{number(target.base)}{''.join(terms)};"))
-    used = used_primitives(plan)
-    helpers = [_HELPERS[name] for name in sorted(used) if name in _HELPERS]
-    if "within" in used or any(block.head in ("within", "share", "logistic") for block in plan.blocks):
+    helpers = step_helpers(plan, "c", _HELPERS)
+    has_within = any(step.name == "within" for step in plan.steps)
+    if has_within or any(block.head in ("within", "share", "logistic") for block in plan.blocks):
         helpers.append(_WITHIN)
     features = ",\n    ".join(map(_string, plan.features))
     head = _HEAD.format(version=version, origin=plan.origin, n_features=len(plan.features), features=features)
@@ -218,7 +189,7 @@ def _correction(plan: Plan) -> str:
     return _CORRECTION.format(power=number(power), weights=listed, floor=number(floor))
 
 
-def _tables(label: str, block: Block) -> str:
+def _tables(label: str, block: MemberBlock) -> str:
     intercepts = _table("double", f"c{label}", [number(row.intercept) for row in block.rows])
     weights = _table("double", f"w{label}", [number(w) for row in block.rows for w in row.coefficients])
     if block.combine == "pooled":
@@ -243,7 +214,7 @@ def _parts(name: str, parameters: str, arguments: str, statements: list[str]) ->
     return functions, calls
 
 
-def _combine(label: str, block: Block) -> list[str]:
+def _combine(label: str, block: MemberBlock) -> list[str]:
     """Statements that end with b<label>."""
     b, m, n = f"b{label}", f"m{label}", len(block.rows)
     if block.combine == "pooled":

@@ -9,26 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from symgrove.export.plan import Block, Plan, Step
-from symgrove.export.writing import write_steps
+from symgrove.export.writing import fill, used_primitives, write_steps
 from symgrove.forest.latex import latex_name, latex_number
-from symgrove.forest.primitives import BUILTIN
+from symgrove.forest.primitive_table import Primitive
+from symgrove.models.plan import MemberBlock, Plan, Step
 
-_TEXT = {
-    "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "quotient": "({0} / {1})",
-    "div": "({0} * sign({1}) / (abs({1}) + {n0}))", "pdiv": "(if {1} = 0 then {0} else {0} / {1})",
-    "aq": "({0} / sqrt(1 + {1}^2))", "sqrt": "sqrt(abs({0}))", "log": "log(abs({0}) + {n0})",
-    "log1p": "log(1 + abs({0}))", "exp": "exp(min({0}, 80))", "square": "{0}^2", "cube": "{0}^3", "neg": "(-{0})",
-    "step": "(if {0} > {1} then 1 else 0)", "within": "clip({0}, {n0}, {n1})", "finite": "finite({0}, {n0})",
-}  # fmt: skip
+# Steps that are no primitives.
+_TEXT = {"quotient": "({0} / {1})", "within": "clip({0}, {n0}, {n1})", "finite": "finite({0}, {n0})"}
 _LATEX = {
-    "add": r"\left({0} + {1}\right)", "sub": r"\left({0} - {1}\right)", "quotient": r"\frac{{{0}}}{{{1}}}",
-    "mul": r"{0} \cdot {1}", "neg": r"\left(-{0}\right)",
-    "div": r"\left(1 - 2 \cdot \left[{1} < 0\right]\right) \cdot \frac{{{0}}}{{\left|{1}\right| + {n0}}}",
-    "log": r"\log\left(\left|{0}\right| + {n0}\right)", "exp": r"\exp\left(\min\left({0}, 80\right)\right)",
+    "quotient": r"\frac{{{0}}}{{{1}}}",
     "within": r"\operatorname{{clip}}\left({0}, {n0}, {n1}\right)",
     "finite": r"\operatorname{{finite}}\left({0}, {n0}\right)",
-}  # fmt: skip
+}
 _MEANINGS = {
     "power": "power(a, b) is a^b",
     "quotient": "quotient(a, b) is a / b",
@@ -90,6 +82,8 @@ def equations(plan: Plan, style: str = "text") -> str:
         return f"\\begin{{aligned}}\n{inside}\n\\end{{aligned}}"
     text = "\n".join(rows)
     meanings = [meaning for name, meaning in _MEANINGS.items() if f"{name}(" in text]
+    users = [row for row in used_primitives(plan).values() if row.function is not None]
+    meanings += [_own_meaning(row) for row in users]
     return text + ("\nwhere " + ";\n      ".join(meanings) + "." if meanings else "")
 
 
@@ -135,7 +129,7 @@ def _target(own: _Style, base: float | None, weights: tuple[float, ...], blocks:
     return " + ".join(terms)
 
 
-def _member(own: _Style, block: Block, j: int, text_of: dict[int, str]) -> str:
+def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) -> str:
     row = block.rows[j]
     pairs = zip(row.indices, row.coefficients, strict=True)
     if block.combine == "pooled":  # the pooled rows are sums over the samples that chose a program
@@ -157,7 +151,7 @@ def _member(own: _Style, block: Block, j: int, text_of: dict[int, str]) -> str:
     return total
 
 
-def _combined(own: _Style, block: Block, members: list[str]) -> str:
+def _combined(own: _Style, block: MemberBlock, members: list[str]) -> str:
     if block.combine == "pooled" and len(set(block.counts)) > 1:
         members = [f"{own.number(n)}{own.times}{m}" for n, m in zip(block.counts, members, strict=True)]
         return own.call("weighted_mean_of_finite", [*members, own.number(block.fallback or 0.0)])
@@ -178,13 +172,29 @@ def _text_style(plan: Plan) -> _Style:
             return _plain(plan.features[int(step.numbers[0])])
         if step.name == "constant":
             return number(step.numbers[0])
-        template = _TEXT.get(step.name) or BUILTIN[step.name].text.infix
-        return template.format(*operands, **{f"n{i}": number(v) for i, v in enumerate(step.numbers)})
+        template = _TEXT[step.name] if step.primitive is None else _text_of(step.primitive)
+        return fill(template, operands, [number(v) for v in step.numbers])
 
     def call(name: str, args: list[str]) -> str:
         return f"{name}({', '.join(args)})" if args else name
 
     return _Style(number, _plain, lambda letter, i: f"{letter}_{i}", call, " * ", write)
+
+
+def _text_of(row: Primitive) -> str:
+    if row.function is not None:
+        return _own_name(row) + row.templates.text.removeprefix(row.name)
+    return row.templates.exact_text or row.templates.text
+
+
+def _own_name(row: Primitive) -> str:
+    """The name of a user's function, longer if it means something else in equations."""
+    return f"{row.name}_" if row.name in (*_MEANINGS, "mean", "median") else row.name
+
+
+def _own_meaning(row: Primitive) -> str:
+    shown = _own_name(row)
+    return f"{shown} is a function of yours" if shown == row.name else f"{shown} is the function {row.name} of yours"
 
 
 def _plain(name: str) -> str:
@@ -202,8 +212,11 @@ def _latex_style(plan: Plan) -> _Style:
             return latex_name(plan.features[int(step.numbers[0])])
         if step.name == "constant":
             return number(step.numbers[0])
-        template = _LATEX.get(step.name) or BUILTIN[step.name].text.latex
-        return template.format(*operands, **{f"n{i}": number(v) for i, v in enumerate(step.numbers)})
+        if step.primitive is None:
+            template = _LATEX[step.name]
+        else:
+            template = step.primitive.templates.exact_latex or step.primitive.templates.latex
+        return fill(template, operands, [number(v) for v in step.numbers])
 
     def call(name: str, args: list[str]) -> str:
         shown = rf"\operatorname{{{name.replace('_', ' ')}}}"

@@ -16,41 +16,19 @@ from numpy.typing import NDArray
 from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-from symgrove.export.plan import Block, Plan, Step
-from symgrove.export.writing import write_steps
+from symgrove.export.writing import fill, repeating, step_templates, write_steps
+from symgrove.models.plan import MemberBlock, Plan, Step
 
 LONGEST_CELL = 8000
 MOST_COLUMNS = 16_384
 PIECE = 100  # products in one partial sum
 
+# Steps that are no primitives.
 _CALLS = {
-    "add": "({0}+{1})",
-    "sub": "({0}-{1})",
-    "mul": "({0}*{1})",
     "quotient": "({0}/{1})",
-    "div": "(IF({1}<0,-1,1)*{0}/(ABS({1})+{n0}))",
-    "pdiv": "IF({1}=0,{0},{0}/{1})",
-    "aq": "({0}/SQRT(1+{1}*{1}))",
-    "min": "MIN({0},{1})",
-    "max": "MAX({0},{1})",
-    "step": "IF({0}>{1},1,0)",
-    "sqrt": "SQRT(ABS({0}))",
-    "log": "LN(ABS({0})+{n0})",
-    # log(1 + a) without loss where a is small (Kahan).
-    "log1p": "IF(1+ABS({0})-1=0,ABS({0}),IF(ABS({0})>1000000000,LN(1+ABS({0})),"
-    "LN(1+ABS({0}))*ABS({0})/(1+ABS({0})-1)))",
-    "exp": "EXP(MIN({0},80))",
-    "sin": "SIN({0})",
-    "cos": "COS({0})",
-    "tanh": "TANH({0})",
-    "square": "({0}*{0})",
-    "cube": "({0}*{0}*{0})",
-    "neg": "(0-{0})",
-    "abs": "ABS({0})",
     "within": "MIN(MAX({0},{n0}),{n1})",
     "finite": "IFERROR({0},{n0})",
 }
-_REPEATS = {"pdiv", "aq", "square", "cube", "log1p", "div"}
 
 
 def to_excel(
@@ -107,7 +85,8 @@ class _Layout:
         self.place: dict[int, str] = {}
         # Names are given while expressions are written, in the order of the assignments.
         self.n_named = 0
-        written = write_steps(plan, self._write, self._name, _REPEATS, longest=400)
+        self.templates = step_templates(plan, "excel", _CALLS)
+        written = write_steps(plan, self._write, self._name, repeating(self.templates), longest=400)
         for assignment in written.assignments:
             self.columns.append((f"step {assignment.step}", assignment.expression))
         self.text_of = written.text_of
@@ -145,8 +124,9 @@ class _Layout:
             return f"predict!{column_name(int(step.numbers[0]))}{{row}}"
         if step.name == "constant":
             return _number(step.numbers[0])
-        numbers = {f"n{i}": _number(value) for i, value in enumerate(step.numbers)}
-        return _fill(_CALLS[step.name], operands, numbers)
+        # Braces that are meant are doubled once more: {row} is filled in later.
+        template = self.templates[step.name].replace("{{", "{{{{").replace("}}", "}}}}")
+        return fill(template, operands, [_number(value) for value in step.numbers])
 
     def _add(self, heading: str, formula: str) -> str:
         """A column more; returns the reference to it."""
@@ -155,7 +135,7 @@ class _Layout:
         self.columns.append((heading, formula))
         return f"{column_name(len(self.columns) - 1)}{{row}}"
 
-    def _block(self, block: Block) -> str:
+    def _block(self, block: MemberBlock) -> str:
         values = [self._value(value) for value in block.values]
         if block.combine == "pooled":
             return self._pooled(block, values)
@@ -190,7 +170,7 @@ class _Layout:
         """Values that have a column already."""
         return self.__dict__.setdefault("_known", {})
 
-    def _headed(self, block: Block, member: str) -> str:
+    def _headed(self, block: MemberBlock, member: str) -> str:
         low, high = (_number(v) for v in block.limits)
         # Text does not count in averages and medians.
         return {
@@ -201,7 +181,7 @@ class _Layout:
             "logistic": f"1/(1+EXP(-MIN(MAX({member},{low}),{high})))",
         }[block.head]
 
-    def _pooled(self, block: Block, values: list[str]) -> str:
+    def _pooled(self, block: MemberBlock, values: list[str]) -> str:
         sums, counts = [], []
         for value, row, n in zip(values, block.rows, block.counts, strict=True):
             sums.append(f"IFERROR({_number(row.coefficients[0])}*{value}+{_number(row.intercept)},0)")
@@ -234,15 +214,6 @@ def _shares(results: list[str]) -> list[str]:
         return [f"(1-{results[0]})", results[0]]
     total = "+".join(results)
     return [f"IF({total}=0,1/{len(results)},{r}/({total}))" for r in results]
-
-
-def _fill(template: str, operands: list[str], numbers: dict[str, str]) -> str:
-    """The template with its places filled; `{row}` inside operands stays."""
-    for i, operand in enumerate(operands):
-        template = template.replace(f"{{{i}}}", operand)
-    for name, text in numbers.items():
-        template = template.replace(f"{{{name}}}", text)
-    return template
 
 
 def _number(value: float) -> str:

@@ -6,42 +6,16 @@ import json
 import math
 from typing import Any
 
-from symgrove.export.plan import Block, Plan
-from symgrove.export.writing import number, used_primitives, write_calls, write_steps
+from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
+from symgrove.models.plan import MemberBlock, Plan
 
-_HELPERS = {
-    "div": "const div = (a, b, e) => (b < 0 ? -a : a) / (Math.abs(b) + e);",
-    "pdiv": "const pdiv = (a, b) => b === 0 ? a : a / b;",
-    "aq": "const aq = (a, b) => a / Math.sqrt(1 + b * b);",
-    "square": "const square = (a) => a * a;",
-    "cube": "const cube = (a) => a * a * a;",
-    "finite": "const finite = (a, other) => Number.isFinite(a) ? a : other;",
-}
+# Steps that are no primitives.
 _CALLS = {
-    "div": "div({0}, {1}, {n0})",
-    "pdiv": "pdiv({0}, {1})",
-    "add": "({0} + {1})",
-    "sub": "({0} - {1})",
-    "mul": "({0} * {1})",
     "quotient": "({0} / {1})",
-    "aq": "aq({0}, {1})",
-    "min": "Math.min({0}, {1})",
-    "max": "Math.max({0}, {1})",
-    "step": "({0} > {1} ? 1 : 0)",
-    "sqrt": "Math.sqrt(Math.abs({0}))",
-    "log": "Math.log(Math.abs({0}) + {n0})",
-    "log1p": "Math.log1p(Math.abs({0}))",
-    "exp": "Math.exp(Math.min({0}, 80))",
-    "sin": "Math.sin({0})",
-    "cos": "Math.cos({0})",
-    "tanh": "Math.tanh({0})",
-    "square": "square({0})",
-    "cube": "cube({0})",
-    "neg": "(-{0})",
-    "abs": "Math.abs({0})",
     "within": "within({0}, {n0}, {n1})",
     "finite": "finite({0}, {n0})",
 }
+_HELPERS = {"finite": "const finite = (a, other) => Number.isFinite(a) ? a : other;"}
 
 _TEMPLATE = """// Made by symgrove {version} from a {origin}.
 // symgroveModel.predict(row): row is an array of numbers in the order of symgroveModel.features, or an object with
@@ -124,7 +98,8 @@ def to_javascript(plan: Plan, version: str) -> str:
     """Source that defines `symgroveModel`."""
     if any(isinstance(c, int) and abs(c) > 2**53 for c in plan.classes or ()):
         raise ValueError("JavaScript's numbers do not tell whole numbers above 2^53 apart; use texts as classes.")
-    written = write_steps(plan, write_calls(_CALLS), lambda i: f"t{i}")
+    templates = step_templates(plan, "javascript", _CALLS)
+    written = write_steps(plan, write_calls(templates), lambda i: f"t{i}", repeating(templates))
     body = [f"const t{a.step} = {a.expression};" for a in written.assignments]
     tables, found = [], []
     has_spread = plan.classes is None and plan.intervals is not None
@@ -145,13 +120,13 @@ def to_javascript(plan: Plan, version: str) -> str:
                 terms.append(f" + {number(target.weights[level])} * (b{label} - {number(target.base)})")
         found.append(f"b{k}_0" if target.base is None else f"{number(target.base)}{''.join(terms)}")
     body.append(f"return [{', '.join(found)}];")
-    helpers = "".join(f"  {_HELPERS[name]}\n" for name in sorted(used_primitives(plan)) if name in _HELPERS)
+    helpers = "\n".join(f"  {helper}" for helper in step_helpers(plan, "javascript", _HELPERS))
     return _TEMPLATE.format(
         version=version,
         origin=plan.origin,
         features=_literal(plan.features),
         classes="" if plan.classes is None else f"  const classes = {_literal(plan.classes)};\n",
-        helpers=helpers.rstrip("\n"),
+        helpers=helpers,
         tables="\n".join(tables),
         state=_SPREAD if has_spread else "",
         body="\n    ".join(body),
@@ -181,13 +156,13 @@ def _regression(plan: Plan) -> str:
     return _INTERVALS % json.dumps({"floor": scores.widths.floor, "slope": scores.widths.slope, "factors": finite})
 
 
-def _spread(label: str, block: Block, weight: float) -> list[str]:
+def _spread(label: str, block: MemberBlock, weight: float) -> list[str]:
     """A statement that adds the standard deviation of the members."""
     members = f"sums(v{label}, samples{label})" if block.combine == "pooled" else f"m{label}"
     return [f"spread += {number(weight)} * deviation({members});"]
 
 
-def _combine(label: str, block: Block) -> list[str]:
+def _combine(label: str, block: MemberBlock) -> list[str]:
     """Statements that end with b<label>."""
     b, m = f"b{label}", f"m{label}"
     if block.combine == "pooled":

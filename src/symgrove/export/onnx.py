@@ -6,22 +6,19 @@ is the only difference.
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
-from onnx import checker, helper, numpy_helper
+from onnx import checker, defs, helper, numpy_helper
 
-from symgrove.export.plan import Block, Plan
+from symgrove.export.writing import fill, step_templates
+from symgrove.forest.templates import operand_names
+from symgrove.models.plan import MemberBlock, Plan
 
 OPSET = 18
 IR_VERSION = 9  # what runtimes of the last years read
 _TYPES = {"float64": 11, "float32": 1}  # onnx.TensorProto
-
-# Operators with one or two operands and nothing else.
-_PLAIN = {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "quotient": "Div", "min": "Min", "max": "Max", "sin": "Sin", "cos": "Cos",
-    "tanh": "Tanh", "neg": "Neg", "abs": "Abs",
-}  # fmt: skip
 
 
 class Nodes:
@@ -85,6 +82,7 @@ def _steps(nodes: Nodes, plan: Plan, given: str) -> tuple[str, list[int]]:
     Steps of the same kind whose operands are known are one node over many columns: models of thousands of steps would
     otherwise take minutes to load.
     """
+    templates = step_templates(plan, "onnx", {})
     constants = [i for i, step in enumerate(plan.steps) if step.name == "constant"]
     column_of = [-1] * len(plan.steps)
     for i, step in enumerate(plan.steps):
@@ -105,7 +103,11 @@ def _steps(nodes: Nodes, plan: Plan, given: str) -> tuple[str, list[int]]:
             columns = [column_of[plan.steps[i].args[k]] for i in group]
             operands.append(nodes.op("Gather", matrix, nodes.array(columns, "int64"), axis=1))
         numbers = [list(row) for row in zip(*(plan.steps[i].numbers for i in group), strict=True)]
-        made = _apply(nodes, plan.steps[group[0]].name, operands, [nodes.array([row]) for row in numbers])
+        name, rows = plan.steps[group[0]].name, [nodes.array([row]) for row in numbers]
+        if name in templates:
+            made = _fill(nodes, templates[name], operands, rows)
+        else:
+            made = _apply(nodes, name, operands, rows)
         matrix = nodes.op("Concat", matrix, made, axis=1)
         for i in group:
             column_of[i], n_columns = n_columns, n_columns + 1
@@ -124,34 +126,34 @@ def _groups(plan: Plan) -> list[list[int]]:
 
 
 def _apply(nodes: Nodes, name: str, args: list[str], numbers: list[str]) -> str:
-    """One kind of step on columns; `numbers` are rows with an entry for each column."""
-    op, scalar = nodes.op, nodes.scalar
-    if name in _PLAIN:
-        return op(_PLAIN[name], *args)
-    if name == "div":
-        sign = op("Where", op("Less", args[1], scalar(0.0)), scalar(-1.0), scalar(1.0))
-        return op("Div", op("Mul", sign, args[0]), op("Add", op("Abs", args[1]), numbers[0]))
-    if name == "pdiv":
-        return op("Div", args[0], op("Where", op("Equal", args[1], scalar(0.0)), scalar(1.0), args[1]))
-    if name == "aq":
-        return op("Div", args[0], op("Sqrt", op("Add", scalar(1.0), op("Mul", args[1], args[1]))))
-    if name == "step":
-        return op("Where", op("Greater", *args), scalar(1.0), scalar(0.0))
-    if name == "sqrt":
-        return op("Sqrt", op("Abs", args[0]))
-    if name == "log":
-        return op("Log", op("Add", op("Abs", args[0]), numbers[0]))
-    if name == "log1p":
-        return _log1p(nodes, op("Abs", args[0]))
-    if name == "exp":
-        return op("Exp", op("Min", args[0], scalar(80.0)))
-    if name in ("square", "cube"):
-        square = op("Mul", args[0], args[0])
-        return square if name == "square" else op("Mul", square, args[0])
+    """One kind of step that is no primitive on columns; `numbers` are rows with an entry for each column."""
+    if name == "quotient":
+        return nodes.op("Div", *args)
     if name == "within":
         return _within(nodes, args[0], *numbers)
     assert name == "finite"
-    return op("Where", _is_finite(nodes, args[0]), args[0], numbers[0])
+    return nodes.op("Where", _is_finite(nodes, args[0]), args[0], numbers[0])
+
+
+def _fill(nodes: Nodes, template: str, args: list[str], numbers: list[str]) -> str:
+    """A primitive on columns: the nodes that its template names."""
+    known = dict(zip(operand_names(len(args)), args, strict=True))
+    *parts, result = ast.parse(fill(template, list(known), ["_eps"])).body
+    known |= dict(zip(["_eps"], numbers, strict=False))  # most primitives have none
+
+    def made(tree: Any) -> str:
+        if isinstance(tree, ast.Call):
+            if not defs.has(tree.func.id):  # type: ignore[attr-defined]
+                raise ValueError(
+                    f"the template onnx={template!r} calls {ast.unparse(tree.func)}, which ONNX does not have. "
+                    "Write it with those of https://onnx.ai/onnx/operators."
+                )
+            return nodes.op(tree.func.id, *[made(operand) for operand in tree.args])  # type: ignore[attr-defined]
+        return known[tree.id] if isinstance(tree, ast.Name) else nodes.scalar(ast.literal_eval(tree))
+
+    for part in parts:
+        known[part.targets[0].id] = made(part.value)  # type: ignore[attr-defined]
+    return made(result.value)  # type: ignore[attr-defined]
 
 
 def _within(nodes: Nodes, value: str, low: str, high: str) -> str:
@@ -160,24 +162,12 @@ def _within(nodes: Nodes, value: str, low: str, high: str) -> str:
     return nodes.op("Where", nodes.op("Greater", raised, high), high, raised)
 
 
-def _log1p(nodes: Nodes, a: str) -> str:
-    """log(1 + a) without loss where a is small, from the logarithm of the rounded sum (Kahan); a is not negative."""
-    op, scalar = nodes.op, nodes.scalar
-    total = op("Add", scalar(1.0), a)
-    rounded = op("Sub", total, scalar(1.0))
-    is_lost = op("Equal", rounded, scalar(0.0))
-    is_exact = op("Greater", a, scalar(1e9))
-    factor = op("Div", a, op("Where", is_lost, scalar(1.0), rounded))
-    corrected = op("Mul", op("Log", total), op("Where", is_exact, scalar(1.0), factor))
-    return op("Where", is_lost, a, corrected)
-
-
 def _is_finite(nodes: Nodes, value: str) -> str:
     # Subtracting a number from itself: NaN if it is not finite.
     return nodes.op("Equal", nodes.op("Sub", value, value), nodes.scalar(0.0))
 
 
-def _block(nodes: Nodes, block: Block, matrix: str, column_of: list[int], zeros: str) -> str:
+def _block(nodes: Nodes, block: MemberBlock, matrix: str, column_of: list[int], zeros: str) -> str:
     op, scalar = nodes.op, nodes.scalar
     values = zeros  # for members without terms
     if block.values:
@@ -206,7 +196,7 @@ def _block(nodes: Nodes, block: Block, matrix: str, column_of: list[int], zeros:
     return _or_else(nodes, op("Div", _sum(nodes, kept), n_kept), block.fallback)
 
 
-def _products(nodes: Nodes, block: Block, values: str) -> str:
+def _products(nodes: Nodes, block: MemberBlock, values: str) -> str:
     """Members' sums. Programs' outputs may be infinite, and zero times infinity is not zero: so a member of one value
     takes its column; sums of many are of finite values."""
     if all(len(row.indices) == 1 for row in block.rows):
@@ -226,7 +216,7 @@ def _or_else(nodes: Nodes, value: str, other: float) -> str:
     return nodes.op("Where", _is_finite(nodes, value), value, nodes.scalar(other))
 
 
-def _pooled(nodes: Nodes, block: Block, values: str) -> str:
+def _pooled(nodes: Nodes, block: MemberBlock, values: str) -> str:
     op = nodes.op
     is_finite = _is_finite(nodes, values)
     kept = op("Where", is_finite, values, nodes.scalar(0.0))
@@ -246,7 +236,7 @@ def _trimmed(nodes: Nodes, members: str, n: int, n_outer: int) -> str:
     return nodes.op("ReduceMean", middle, nodes.array([1], "int64"), keepdims=1)
 
 
-def _median(nodes: Nodes, block: Block, members: str, counts: str) -> str:
+def _median(nodes: Nodes, block: MemberBlock, members: str, counts: str) -> str:
     """Of the members that count; the others are sorted behind them."""
     op, n = nodes.op, len(block.rows)
     last = op("Where", counts, members, nodes.scalar(np.inf))

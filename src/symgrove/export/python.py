@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-from symgrove.export.plan import Block, Plan
-from symgrove.export.writing import number, used_primitives, write_calls, write_steps
+from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
+from symgrove.models.plan import MemberBlock, Plan
 
-_HELPERS = {
-    "div": "def _div(a, b, epsilon):\n    return np.where(b < 0, -1.0, 1.0) * a / (np.abs(b) + epsilon)",
-    "pdiv": "def _pdiv(a, b):\n    return a / np.where(b == 0, 1.0, b)",
-    "finite": "def _finite(a, other):\n    return np.where(np.isfinite(a), a, other)",
-}
+# Steps that are no primitives.
 _CALLS = {
-    "div": "_div({0}, {1}, {n0})",
-    "pdiv": "_pdiv({0}, {1})",
-    "add": "({0} + {1})",
-    "sub": "({0} - {1})",
-    "mul": "({0} * {1})",
     "quotient": "({0} / {1})",
-    "aq": "({0} / np.sqrt(1.0 + np.square({1})))",
-    "min": "np.minimum({0}, {1})",
-    "max": "np.maximum({0}, {1})",
-    "step": "np.where({0} > {1}, 1.0, 0.0)",
-    "sqrt": "np.sqrt(np.abs({0}))",
-    "log": "np.log(np.abs({0}) + {n0})",
-    "log1p": "np.log1p(np.abs({0}))",
-    "exp": "np.exp(np.minimum({0}, 80.0))",
-    "sin": "np.sin({0})",
-    "cos": "np.cos({0})",
-    "tanh": "np.tanh({0})",
-    "square": "np.square({0})",
-    "cube": "_cube({0})",
-    "neg": "(-{0})",
-    "abs": "np.abs({0})",
     "within": "np.clip({0}, {n0}, {n1})",
     "finite": "_finite({0}, {n0})",
 }
-_HELPERS["cube"] = "def _cube(a):\n    return a * a * a"
+_HELPERS = {"finite": "def _finite(a, other):\n    return np.where(np.isfinite(a), a, other)"}
 
 _PARTS = {
     "sums": '''def _sums(values, members, n):
@@ -132,7 +108,8 @@ _CORRECTION = """    raised = np.array({weights!r}) * np.maximum(shares, {floor!
 
 def to_python(plan: Plan, version: str) -> str:
     """Source of a module with `predict`, and for classes `predict_proba`."""
-    written = write_steps(plan, write_calls(_CALLS), lambda i: f"t{i}", repeats=())
+    templates = step_templates(plan, "python", _CALLS)
+    written = write_steps(plan, write_calls(templates), lambda i: f"t{i}", repeating(templates))
     lines = [f"t{a.step} = {a.expression}" for a in written.assignments]
     constants: list[str] = []
     bodies = []
@@ -146,7 +123,7 @@ def to_python(plan: Plan, version: str) -> str:
         bodies.append(_target(k, target.base, target.weights))
     classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
     head = _HEAD.format(version=version, origin=plan.origin, features=plan.features, classes=classes)
-    helpers = "\n\n\n".join([*(_HELPERS[n] for n in sorted(used_primitives(plan)) if n in _HELPERS), *_parts(plan)])
+    helpers = "\n\n\n".join([*step_helpers(plan, "python", _HELPERS), *_parts(plan)])
     body = "\n    ".join([*lines, *bodies])
     found = ", ".join(f"y{k} + np.zeros(n)" for k in range(len(plan.targets)))
     return (
@@ -167,12 +144,12 @@ def _correction(plan: Plan) -> str:
     return _CORRECTION.format(power=power, weights=weights.tolist(), floor=floor)
 
 
-def _members(label: str, block: Block) -> str:
+def _members(label: str, block: MemberBlock) -> str:
     rows = ",\n    ".join(repr(tuple(row)) for row in block.rows)
     return f"MEMBERS_{label} = [\n    {rows},\n]  # (indices, coefficients, intercept)"
 
 
-def _combine(label: str, block: Block) -> str:
+def _combine(label: str, block: MemberBlock) -> str:
     members = f"MEMBERS_{label}"
     if block.combine == "pooled":
         return f"_pooled(values, {members}, {block.counts!r}, {block.fallback!r})"

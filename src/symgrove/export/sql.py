@@ -10,62 +10,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from symgrove.export.plan import Block, Plan, Row, Step
-from symgrove.export.writing import Written, write_steps
+from symgrove.export.writing import Written, fill, repeating, step_templates, used_primitives, write_steps
+from symgrove.forest.templates import DIALECTS, repeats_an_operand
+from symgrove.models.plan import MemberBlock, Plan, Row, Step
 
-DIALECTS = ("sqlite", "duckdb")
 COLUMNS_AT_A_TIME = 1400  # named steps and values of one part of a block
 MOST_CARRIED = 300  # steps that later tables need; beyond that, they are computed again
 MOST_COLUMNS = {"sqlite": 1900, "duckdb": 100_000}
 MOST_TABLES = {"sqlite": 80, "duckdb": 10_000}  # SQLite refuses longer chains: expressions nested too deeply
 _LARGEST = "1.7976931348623157e308"
 
+# Steps that are no primitives.
 _CALLS = {
-    "add": "({0} + {1})",
-    "sub": "({0} - {1})",
-    "mul": "({0} * {1})",
     "quotient": "({0} / {1})",
-    "div": "(CASE WHEN {1} < 0e0 THEN -({0}) ELSE {0} END / (abs({1}) + {n0}))",
-    "pdiv": "(CASE WHEN {1} = 0e0 THEN {0} ELSE {0} / {1} END)",
-    "aq": "({0} / sqrt(1e0 + {1} * {1}))",
-    "sqrt": "sqrt(abs({0}))",
-    "log": "ln(abs({0}) + {n0})",
-    # log(1 + a) without loss where a is small, from the logarithm of the rounded sum (Kahan).
-    "log1p": "(CASE WHEN 1e0 + abs({0}) = 1e0 THEN abs({0}) WHEN abs({0}) > 1e9 THEN ln(1e0 + abs({0})) "
-    "ELSE ln(1e0 + abs({0})) * abs({0}) / ((1e0 + abs({0})) - 1e0) END)",
-    "sin": "sin({0})",
-    "cos": "cos({0})",
-    "tanh": "tanh({0})",
-    "square": "({0} * {0})",
-    "cube": "({0} * {0} * {0})",
-    "neg": "(-({0}))",
-    "abs": "abs({0})",
     "within": "(CASE WHEN {0} < {n0} THEN {n0} WHEN {0} > {n1} THEN {n1} ELSE {0} END)",
 }
-# SQLite: NaN is NULL, and so is a quotient by zero. DuckDB: NaN is greater than all numbers.
 _OWN = {
-    "sqlite": {
-        "div0": "(CASE WHEN {1} = 0e0 THEN CASE WHEN {0} = 0e0 THEN NULL ELSE {0} * 9e999 END "
-        "WHEN {1} < 0e0 THEN -({0}) / abs({1}) ELSE {0} / abs({1}) END)",
-        "log0": "(CASE WHEN {0} = 0e0 THEN -9e999 ELSE ln(abs({0})) END)",
-        "min": "min({0}, {1})",
-        "max": "max({0}, {1})",
-        "exp": "exp(min({0}, 80e0))",
-        "step": "(CASE WHEN {0} > {1} THEN 1e0 ELSE 0e0 END)",
-        "finite": "(CASE WHEN abs({0}) <= " + _LARGEST + " THEN {0} ELSE {n0} END)",
-    },
+    "sqlite": {**_CALLS, "finite": "(CASE WHEN abs({0}) <= " + _LARGEST + " THEN {0} ELSE {n0} END)"},
     "duckdb": {
-        "min": "(CASE WHEN isnan({0}) THEN {0} WHEN isnan({1}) THEN {1} WHEN {0} < {1} THEN {0} ELSE {1} END)",
-        "max": "(CASE WHEN isnan({0}) THEN {0} WHEN isnan({1}) THEN {1} WHEN {0} > {1} THEN {0} ELSE {1} END)",
-        "exp": "exp(CASE WHEN isnan({0}) THEN {0} WHEN {0} > 80e0 THEN 80e0 ELSE {0} END)",
-        "step": "(CASE WHEN {0} > {1} AND NOT isnan({0}) THEN 1e0 ELSE 0e0 END)",
+        **_CALLS,
         "finite": "(CASE WHEN isfinite({0}) THEN {0} ELSE {n0} END)",
         "within": "(CASE WHEN isnan({0}) THEN {0} WHEN {0} < {n0} THEN {n0} WHEN {0} > {n1} THEN {n1} ELSE {0} END)",
     },
 }
-_REPEATS = {
-    "div", "pdiv", "aq", "log1p", "square", "cube", "within", "step", "finite", "min", "max", "exp", "log",
-}  # fmt: skip
+
+
+def _repeating(plan: Plan) -> set[str]:
+    """Names of the steps whose text repeats an operand in some dialect: queries have the same columns in both."""
+    found = set().union(*(repeating(own) for own in _OWN.values()))
+    for name, row in used_primitives(plan).items():
+        texts = [*(row.templates.of(dialect) for dialect in DIALECTS), row.templates.sqlite_without_epsilon]
+        if any(text is not None and repeats_an_operand(text) for text in texts):
+            found.add(name)
+    return found
 
 
 def quote(name: str) -> str:
@@ -127,7 +104,8 @@ class _Query:
         self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {quote(self.table)} AS {p}in")
         self.inputs = [f"{p}row", *(f"{p}k{i}" for i in range(len(self.keep))), *(f"{p}x{i}" for i in range(n))]
         name = f"{p}t{{}}".format
-        self.written = write_steps(self.plan, self._write, name, _REPEATS, 1500, 100, names_values=True)
+        self.templates = step_templates(self.plan, self.dialect, _OWN[self.dialect])
+        self.written = write_steps(self.plan, self._write, name, _repeating(self.plan), 1500, 100, names_values=True)
         self._plan_uses()
         results = []
         for k, target in enumerate(self.plan.targets):
@@ -150,12 +128,10 @@ class _Query:
             return f"{self.prefix}x{int(step.numbers[0])}"
         if step.name == "constant":
             return _number(step.numbers[0])
-        own = _OWN[self.dialect]
-        name = step.name
-        if name in ("div", "log") and step.numbers[0] == 0 and f"{name}0" in own:
-            name += "0"
-        template = own.get(name) or _CALLS[name]
-        return template.format(*operands, **{f"n{i}": _number(value) for i, value in enumerate(step.numbers)})
+        template = self.templates[step.name]
+        if step.primitive is not None and step.numbers == (0.0,) and self.dialect == "sqlite":
+            template = step.primitive.templates.sqlite_without_epsilon or template
+        return fill(template, operands, [_number(value) for value in step.numbers])
 
     def _is_finite(self, text: str) -> str:
         return f"isfinite({text})" if self.dialect == "duckdb" else f"abs({text}) <= {_LARGEST}"
@@ -212,7 +188,7 @@ class _Query:
         later = [s for s in self.made if s in pending and s not in wanted][:MOST_CARRIED]
         return sorted([*(s for s in self.made if s in wanted), *later])
 
-    def _add_block(self, label: str, block: Block) -> None:
+    def _add_block(self, label: str, block: MemberBlock) -> None:
         p, n_values = self.prefix, len(block.values)
         later = {s for s, last in self.last_block.items() if last > self.block_number}
         kept_results = list(self.others)
@@ -233,7 +209,7 @@ class _Query:
         self.others = [*kept_results, f"{p}b{label}"]
         self.block_number += 1
 
-    def _portions(self, block: Block) -> list[range]:
+    def _portions(self, block: MemberBlock) -> list[range]:
         """Values that are computed together: as many as there are columns for."""
         portions, start, wanted = [], 0, set[int]()
         for i, value in enumerate(block.values):
@@ -244,7 +220,9 @@ class _Query:
             wanted = more
         return [*portions, range(start, len(block.values))]
 
-    def _sums(self, label: str, block: Block, texts: dict[int, str], *, is_first: bool) -> tuple[list[str], list[str]]:
+    def _sums(
+        self, label: str, block: MemberBlock, texts: dict[int, str], *, is_first: bool
+    ) -> tuple[list[str], list[str]]:
         """Columns that add the values in `texts` to the members' sums, and their names."""
         p = self.prefix
         if block.combine == "pooled":
@@ -264,7 +242,7 @@ class _Query:
             columns.append(f"{_add([start, *_products(row, texts)])} AS {name}")
         return columns, names
 
-    def _combined(self, block: Block, sums: list[str]) -> str:
+    def _combined(self, block: MemberBlock, sums: list[str]) -> str:
         """The result of a block from its members' sums."""
         if block.combine == "pooled":
             total, count = sums
@@ -290,7 +268,7 @@ class _Query:
             return f"coalesce((SELECT avg(m) FROM {numbered} WHERE 2 * r BETWEEN n AND n + 2), {other})"
         return f"coalesce((SELECT avg(m) FROM {source}), {other})"
 
-    def _headed(self, block: Block, name: str) -> str:
+    def _headed(self, block: MemberBlock, name: str) -> str:
         low, high, threshold = (_number(v) for v in (*block.limits, block.threshold))
         shifted = f"({name} - {_number(block.threshold - 0.5)})"
         # A member that is not finite is neither above nor below: NULL, or a number that is not finite, as it is.

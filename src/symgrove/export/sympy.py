@@ -7,16 +7,16 @@ from typing import Any
 
 import sympy
 
-from symgrove.export.plan import Block, Plan, Step
-from symgrove.forest.as_sympy import OPERATIONS, symbol
+from symgrove.forest.as_sympy import apply, symbol
+from symgrove.models.plan import MemberBlock, Plan, Step
 
 
 def to_sympy(plan: Plan, version: str) -> Any:
     """Expression of the prediction; of classes, a list of their probabilities.
 
     Features are real symbols with their names. Medians and interquartile means are functions without a definition, as
-    are `finite(a, b)` (a, or b where a is not a finite number) and `mean_of_finite(..., b)`. The mean of programs is
-    that of all members, as it is where all are finite.
+    are `finite(a, b)` (a, or b where a is not a finite number), `mean_of_finite(..., b)` and functions of the user's
+    that have no template. The mean of programs is that of all members, as it is where all are finite.
     """
     steps: list[Any] = []
     for step in plan.steps:
@@ -45,8 +45,8 @@ def to_sympy(plan: Plan, version: str) -> Any:
     return [r / sum(raised, sympy.S.Zero) for r in raised]
 
 
+# Steps that are no primitives.
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    **OPERATIONS,
     "quotient": lambda a, b: a / b,
     "within": lambda a, low, high: sympy.Min(sympy.Max(a, low), high),
     "finite": lambda a, other: sympy.Function("finite")(a, other),
@@ -58,10 +58,12 @@ def _step(plan: Plan, step: Step, args: list[Any]) -> Any:
         return symbol(plan.features[int(step.numbers[0])])
     if step.name == "constant":
         return sympy.Float(step.numbers[0])
+    if step.primitive is not None:
+        return apply(step.primitive, args, *step.numbers)
     return _OPERATIONS[step.name](*args, *(sympy.Float(n) for n in step.numbers))
 
 
-def _block(block: Block, steps: list[Any]) -> Any:
+def _block(block: MemberBlock, steps: list[Any]) -> Any:
     if block.combine == "pooled":
         total = sum((_sum(row, block, steps) for row in block.rows), sympy.S.Zero)
         return total / sympy.Float(sum(block.counts))
@@ -75,12 +77,12 @@ def _block(block: Block, steps: list[Any]) -> Any:
     return sympy.Function(f"{block.combine}_of_finite")(*members, sympy.Float(block.fallback or 0.0))
 
 
-def _sum(row: Any, block: Block, steps: list[Any]) -> Any:
+def _sum(row: Any, block: MemberBlock, steps: list[Any]) -> Any:
     pairs = zip(row.indices, row.coefficients, strict=True)
     return sympy.Float(row.intercept) + sum((sympy.Float(c) * steps[block.values[i]] for i, c in pairs), sympy.S.Zero)
 
 
-def _headed(block: Block, member: Any) -> Any:
+def _headed(block: MemberBlock, member: Any) -> Any:
     low, high = (sympy.Float(v) for v in block.limits)
     if block.head in ("within", "logistic"):
         member = sympy.Min(sympy.Max(member, low), high)

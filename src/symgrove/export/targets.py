@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from symgrove._files import atomic_write
-from symgrove.export.plan import Plan
+from symgrove.models.plan import Plan
 
 
 class Language(NamedTuple):

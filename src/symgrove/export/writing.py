@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from symgrove.export.plan import Plan, Step
+from symgrove.forest.primitive_table import Primitive
+from symgrove.forest.templates import DIALECTS, repeats_an_operand
+from symgrove.models.plan import Plan, Step
 
 LONGEST = 160  # characters of an expression that is written inside another
 Write = Callable[[Step, list[str]], str]
@@ -85,19 +87,68 @@ def number(value: float) -> str:
     return f"({text})" if text[0] == "-" else text
 
 
-def used_primitives(plan: Plan) -> set[str]:
-    """Names of the steps that occur."""
-    return {step.name for step in plan.steps}
+def used_primitives(plan: Plan) -> dict[str, Primitive]:
+    """Primitives by the names of their steps."""
+    return {step.name: step.primitive for step in plan.steps if step.primitive is not None}
 
 
-def write_calls(calls: Mapping[str, str]) -> Write:
-    """Steps by templates with places for operands ({0}, {1}) and numbers ({n0}, {n1}); features are x[0], x[1], ..."""
+def step_templates(plan: Plan, language: str, own: Mapping[str, str]) -> dict[str, str]:
+    """Templates of all steps by name, from the rows of their primitives; `own` has those of steps that are none.
+
+    Places are {0} and {1} for operands, {eps} for the epsilon of a primitive, {n0} and {n1} for other numbers.
+    """
+    primitives = used_primitives(plan)
+    found = {name: row.templates.of(language) for name, row in primitives.items()}
+    missing = [primitives[name] for name, template in found.items() if template is None]
+    if missing:
+        raise ValueError(_missing(missing, "sql" if language in DIALECTS else language, language))
+    return {**own, **{name: template for name, template in found.items() if template is not None}}
+
+
+def _missing(rows: list[Primitive], argument: str, language: str) -> str:
+    names = ", ".join(repr(row.name) for row in rows)
+    places = ", ".join(f"{{{i}}}" for i in range(rows[0].arity))
+    one = f'symgrove.primitive({rows[0].name}, {argument}="... {places} ...")'
+    which = (
+        f"the function {names} of yours, which has" if len(rows) == 1 else f"functions of yours, {names}, which have"
+    )
+    return (
+        f"this model uses {which} no template for {language}. Give one: {one}. A fitted model takes it when it is "
+        "read again: model.save(path), then symgrove.load(path, functions=[...])."
+    )
+
+
+def step_helpers(plan: Plan, language: str, own: Mapping[str, str]) -> list[str]:
+    """Definitions that templates call, in the order of the steps' names; `own` are those of steps that are no
+    primitives."""
+    used = {step.name for step in plan.steps}
+    found = {name: text for name, text in own.items() if name in used}
+    for name, row in used_primitives(plan).items():
+        helper = row.templates.helper(language)
+        if helper is not None:
+            found[name] = helper
+    return [found[name] for name in sorted(found)]
+
+
+def repeating(templates: Mapping[str, str]) -> set[str]:
+    """Names of the steps whose text repeats an operand."""
+    return {name for name, template in templates.items() if repeats_an_operand(template)}
+
+
+def fill(template: str, operands: list[str], numbers: list[str]) -> str:
+    """A template with its places filled."""
+    named = {f"n{i}": text for i, text in enumerate(numbers)}
+    return template.format(*operands, eps=numbers[0] if numbers else "", **named)
+
+
+def write_calls(templates: Mapping[str, str]) -> Write:
+    """Steps by their templates; features are x[0], x[1], ..."""
 
     def write(step: Step, operands: list[str]) -> str:
         if step.name == "input":
             return f"x[{int(step.numbers[0])}]"
         if step.name == "constant":
             return number(step.numbers[0])
-        return calls[step.name].format(*operands, **{f"n{i}": number(value) for i, value in enumerate(step.numbers)})
+        return fill(templates[step.name], operands, [number(value) for value in step.numbers])
 
     return write

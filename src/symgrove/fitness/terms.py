@@ -12,7 +12,6 @@ from symgrove.rng import stream
 
 LARGEST_OUTPUT = 1e6
 NEARLY_CONSTANT = 1e-5
-# Terms whose projections on a random direction agree to so many digits of one are the same.
 DIGITS = {"float64": 6, "float32": 5}
 
 
@@ -46,12 +45,19 @@ def make_terms(
     direction: NDArray[np.float64],
     *,
     keep_all: bool = False,
+    nearly_constant: float = NEARLY_CONSTANT,
+    digits: int | None = None,
 ) -> Terms:
-    """Standardise outputs, which are overwritten; only usable and different terms are kept, unless all are wanted."""
+    """Standardise outputs, which are overwritten; only usable and different terms are kept, unless all are wanted.
+
+    Programs of a spread below `nearly_constant` are useless; terms are the same if their projections on the direction
+    agree to so many digits of one.
+    """
     found = np.zeros((len(roots), 5))
-    limits = np.array([LARGEST_OUTPUT, NEARLY_CONSTANT])
+    limits = np.array([LARGEST_OUTPUT, nearly_constant])
+    digits = DIGITS[outputs.dtype.name] if digits is None else digits
     term_kernels.standardize(outputs, weight, direction, limits, found)
-    key = np.round(np.abs(found[:, 4]), DIGITS[outputs.dtype.name]).astype(np.float64)
+    key = np.round(np.abs(found[:, 4]), digits).astype(np.float64)
     kept = np.arange(len(roots))
     if not keep_all:
         usable = np.flatnonzero(found[:, 1] > 0)

@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import sympy
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.primitive_table import Primitive
+from symgrove.forest.templates import operand_names
 from symgrove.forest.text import feature_labels
-
-_choose, _abs = sympy.Piecewise, sympy.Abs
-
-# What primitives are in SymPy, exactly; epsilon follows the operands of `div` and `log`.
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b, e: a * _choose((-1, b < 0), (1, True)) / (_abs(b) + e),
-    "pdiv": lambda a, b: _choose((a, sympy.Eq(b, 0)), (a / b, True)),
-    "aq": lambda a, b: a / sympy.sqrt(1 + b**2),
-    "min": lambda a, b: sympy.Min(a, b),
-    "max": lambda a, b: sympy.Max(a, b),
-    "step": lambda a, b: _choose((1, a > b), (0, True)),
-    "sqrt": lambda a: sympy.sqrt(_abs(a)),
-    "log": lambda a, e: sympy.log(_abs(a) + e),
-    "log1p": lambda a: sympy.log(1 + _abs(a)),
-    "exp": lambda a: sympy.exp(sympy.Min(a, 80)),
-    "sin": sympy.sin,
-    "cos": sympy.cos,
-    "tanh": sympy.tanh,
-    "square": lambda a: a**2,
-    "cube": lambda a: a**3,
-    "neg": lambda a: -a,
-    "abs": _abs,
-}
 
 
 def symbol(name: str) -> Any:
@@ -43,7 +20,7 @@ def symbol(name: str) -> Any:
 
 
 def to_sympy(forest: Forest, root: int, feature_names: Sequence[str] | None = None) -> Any:
-    """SymPy expression of a program; functions of the user's are functions without a definition."""
+    """SymPy expression of a program; functions of the user's without a template have no definition there."""
     labels = feature_labels(forest.n_features, feature_names)
     made: dict[int, Any] = {}
     for node in forest.reachable([root]):
@@ -53,9 +30,32 @@ def to_sympy(forest: Forest, root: int, feature_names: Sequence[str] | None = No
             made[node] = symbol(labels[int(forest.columns.left[node])])
         elif name == "constant":
             made[node] = sympy.Float(float(forest.columns.value[node]))
-        elif name in OPERATIONS:
-            epsilon = [sympy.Float(forest.primitives.epsilon_of(name))] if name in ("div", "log") else []
-            made[node] = OPERATIONS[name](*operands, *epsilon)
         else:
-            made[node] = sympy.Function(name)(*operands)
+            row = forest.primitives[name]
+            made[node] = apply(row, operands, forest.primitives.epsilon_of(name))
     return made[root]
+
+
+def apply(row: Primitive, operands: Sequence[Any], epsilon: float = 0.0) -> Any:
+    """A primitive of expressions."""
+    template = row.templates.sympy
+    if template is None:
+        return sympy.Function(row.name)(*operands)
+    try:
+        return _operation(template, row.arity)(*operands, sympy.Float(epsilon))
+    except (NameError, TypeError, AttributeError) as error:
+        if row.function is None:
+            raise
+        raise ValueError(
+            f"the template sympy={template!r} of primitive {row.name!r} cannot be used: {error}. Write it with SymPy's "
+            "functions."
+        ) from error
+
+
+@cache
+def _operation(template: str, arity: int) -> Callable[..., Any]:
+    """What a template says, as a function of operands and epsilon."""
+    names = operand_names(arity)
+    expression = template.format(*names, eps="_eps")
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}, _eps: {expression}", dict(vars(sympy)))
+    return made

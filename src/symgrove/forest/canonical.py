@@ -8,8 +8,6 @@ import numpy as np
 
 from symgrove.forest.forest import Forest, Ids
 
-COMMUTATIVE = ("add", "mul", "min", "max")
-
 
 def in_one_order(forest: Forest, roots: Sequence[int] | Ids) -> tuple[Forest, Ids]:
     """A new forest with these programs, operands of commutative primitives in order of their ids, and their roots."""
@@ -23,5 +21,5 @@ def in_one_order(forest: Forest, roots: Sequence[int] | Ids) -> tuple[Forest, Id
         elif name == "constant":
             made[node] = own.constant(float(forest.columns.value[node]))
         else:
-            made[node] = own.apply(name, *(sorted(operands) if name in COMMUTATIVE else operands))
+            made[node] = own.apply(name, *(sorted(operands) if own.primitives[name].commutes else operands))
     return own, np.array([made[int(root)] for root in roots], dtype=np.int64)

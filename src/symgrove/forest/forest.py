@@ -26,7 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from symgrove._checks import check_whole
 from symgrove.forest import intern_kernels
 from symgrove.forest.intern_kernels import Columns, Tokens
-from symgrove.forest.primitives import CONSTANT, FEATURE, Primitive, PrimitiveSet
+from symgrove.forest.primitive_table import CONSTANT, FEATURE, Primitive
+from symgrove.forest.primitives import PrimitiveSet
 
 Ids = NDArray[np.int64]
 

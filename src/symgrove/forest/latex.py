@@ -10,15 +10,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.primitive_table import Primitive
+from symgrove.forest.templates import ATOM, PRODUCT, SUM
 from symgrove.forest.text import feature_labels
 
 DIGITS = 4
-SUM, PRODUCT, ATOM = 1, 2, 4
-PRECEDENCE = {"add": SUM, "sub": SUM, "neg": SUM, "mul": PRODUCT}
-WITH_EPSILON = {
-    "div": r"\left(1 - 2 \cdot \left[{1} < 0\right]\right) \cdot \frac{{{0}}}{{\left|{1}\right| + {eps}}}",
-    "log": r"\log\left(\left|{0}\right| + {eps}\right)",
-}
 Written = tuple[str, int]  # a text and its precedence
 _ESCAPES = {
     "\\": r"\backslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -60,19 +56,20 @@ def _write(forest: Forest, node: int, operands: list[Written], labels: list[str]
     if name == "constant":
         text = latex_number(float(forest.columns.value[node]), digits)
         return text, SUM if text[0] == "-" else PRODUCT if "cdot" in text else ATOM
-    level = PRECEDENCE.get(name, ATOM)
-    texts = [_bracketed(t) if needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)]
+    row = forest.primitives[name]
+    texts = [_bracketed(t) if needs_brackets(row, i, p) else t for i, (t, p) in enumerate(operands)]
     epsilon = forest.primitives.written_epsilon(name)
-    if epsilon is not None:
-        return WITH_EPSILON[name].format(*texts, eps=latex_number(epsilon, digits)), PRODUCT
-    return forest.primitives[name].text.latex.format(*texts), level
+    if epsilon is not None and row.templates.exact_latex is not None:
+        return row.templates.exact_latex.format(*texts, eps=latex_number(epsilon, digits)), PRODUCT
+    return row.templates.latex.format(*texts), row.templates.latex_level
 
 
-def needs_brackets(name: str, level: int, position: int, precedence: int) -> bool:
+def needs_brackets(row: Primitive, position: int, precedence: int) -> bool:
     """Inside sums and products, operands of lower precedence; a fraction or function has its own."""
-    if name not in PRECEDENCE:
+    level = row.templates.latex_level
+    if level == ATOM:
         return False
-    return precedence < level or (precedence == level == SUM and (position == 1 or name == "neg"))
+    return precedence < level or (precedence == level == SUM and (position == 1 or row.arity == 1))
 
 
 def _bracketed(text: str) -> str:

@@ -7,34 +7,11 @@ from collections.abc import Sequence
 from html import escape
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.latex import ATOM, DIGITS, PRECEDENCE, PRODUCT, SUM, Written, needs_brackets, written
+from symgrove.forest.latex import DIGITS, Written, needs_brackets, written
+from symgrove.forest.templates import ATOM, PRODUCT, SUM
 from symgrove.forest.text import feature_labels
 
-# Operands are filled in as {0} and {1}; names that are missing here are calls.
-_TEMPLATES = {
-    "add": "<mrow>{0}<mo>+</mo>{1}</mrow>",
-    "sub": "<mrow>{0}<mo>−</mo>{1}</mrow>",
-    "mul": "<mrow>{0}<mo>⋅</mo>{1}</mrow>",
-    "div": "<mfrac>{0}{1}</mfrac>",
-    "aq": "<mfrac>{0}<msqrt><mn>1</mn><mo>+</mo><msup>{1}<mn>2</mn></msup></msqrt></mfrac>",
-    "step": "<mrow><mo>[</mo>{0}<mo>&gt;</mo>{1}<mo>]</mo></mrow>",
-    "sqrt": "<msqrt><mo>|</mo>{0}<mo>|</mo></msqrt>",
-    "log": "<mrow><mi>log</mi><mo>|</mo>{0}<mo>|</mo></mrow>",
-    "log1p": "<mrow><mi>log</mi><mo>(</mo><mn>1</mn><mo>+</mo><mo>|</mo>{0}<mo>|</mo><mo>)</mo></mrow>",
-    "exp": "<msup><mi>e</mi>{0}</msup>",
-    "square": "<msup>{0}<mn>2</mn></msup>",
-    "cube": "<msup>{0}<mn>3</mn></msup>",
-    "neg": "<mrow><mo>−</mo>{0}</mrow>",
-    "abs": "<mrow><mo>|</mo>{0}<mo>|</mo></mrow>",
-}
-_WITH_EPSILON = {
-    "div": "<mrow><mo>(</mo><mn>1</mn><mo>−</mo><mn>2</mn><mo>⋅</mo><mo>[</mo>{1}<mo>&lt;</mo><mn>0</mn><mo>]</mo>"
-    "<mo>)</mo><mo>⋅</mo>"
-    "<mfrac>{0}<mrow><mo>|</mo>{1}<mo>|</mo><mo>+</mo>{eps}</mrow></mfrac></mrow>",
-    "log": "<mrow><mi>log</mi><mo>(</mo><mo>|</mo>{0}<mo>|</mo><mo>+</mo>{eps}<mo>)</mo></mrow>",
-}
-# Operands that stand beside an exponent.
-_BASES = {"square": 0, "cube": 0, "aq": 1}
+_BASE = re.compile(r"<msup>\{(\d)\}")  # an operand that stands beside an exponent
 
 
 def to_mathml(forest: Forest, root: int, feature_names: Sequence[str] | None = None, digits: int = DIGITS) -> str:
@@ -51,16 +28,14 @@ def _write(forest: Forest, node: int, operands: list[Written], labels: list[str]
     if name == "constant":
         value = float(forest.columns.value[node])
         return mathml_number(value, digits), SUM if value < 0 else ATOM
-    level = PRECEDENCE.get(name, ATOM)
-    is_base = _BASES.get(name)
-    texts = [
-        _bracketed(t) if i == is_base or needs_brackets(name, level, i, p) else t for i, (t, p) in enumerate(operands)
-    ]
+    row = forest.primitives[name]
+    bases = _BASE.findall(row.templates.mathml or "")
+    texts = [_bracketed(t) if str(i) in bases or needs_brackets(row, i, p) else t for i, (t, p) in enumerate(operands)]
     epsilon = forest.primitives.written_epsilon(name)
-    if epsilon is not None:
-        return _WITH_EPSILON[name].format(*texts, eps=mathml_number(epsilon, digits)), PRODUCT
-    if name in _TEMPLATES:
-        return _TEMPLATES[name].format(*texts), level
+    if epsilon is not None and row.templates.exact_mathml is not None:
+        return row.templates.exact_mathml.format(*texts, eps=mathml_number(epsilon, digits)), PRODUCT
+    if row.templates.mathml is not None:
+        return row.templates.mathml.format(*texts), row.templates.latex_level
     inside = "<mo>,</mo>".join(texts)
     return f"<mrow><mi>{escape(name)}</mi><mo>(</mo>{inside}<mo>)</mo></mrow>", ATOM
 

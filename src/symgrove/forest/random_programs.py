@@ -21,12 +21,12 @@ LARGEST_PROGRAM = 2**20
 
 
 class RandomPrograms:
-    """A source of random programs for one forest.
+    """A source of random programs.
 
     Parameters
     ----------
     forest : Forest
-        Where programs are interned; its primitive set gives the functions.
+        Programs are made for it and for forests of the same features and functions; it is not kept.
     constant_range : (float, float) or None
         Constants are uniform in this range, with three decimals. A constant is one terminal among n_features + 1.
         None: no constants.
@@ -37,7 +37,6 @@ class RandomPrograms:
     def __init__(
         self, forest: Forest, constant_range: tuple[float, float] | None = (-5.0, 5.0), max_height: int = 6
     ) -> None:
-        self.forest = forest
         self.max_height = max_height
         span = np.zeros(0)
         if constant_range is not None:
@@ -52,7 +51,7 @@ class RandomPrograms:
 
     def _largest_size(self, height: int) -> int:
         check_whole("max_height", height, 0)
-        is_binary = self.forest.arity[self.vocabulary.functions].max() == 2
+        is_binary = self.vocabulary.arity[self.vocabulary.functions].max() == 2
         largest = 2 ** (min(height, 60) + 1) - 1 if is_binary else height + 1
         if largest > LARGEST_PROGRAM:
             raise ValueError(
@@ -65,26 +64,49 @@ class RandomPrograms:
         if not 0 <= height <= self.max_height:
             raise ValueError(f"height must be from 0 to max_height={self.max_height}, got {height}.")
 
-    def full(self, height: int, rng: np.random.Generator) -> int:
-        """Root of a program whose leaves all have this depth."""
-        return self._draw(Shape(height, 0, True, -1.0), rng)
+    def check_forest(self, forest: Forest) -> None:
+        """Refuse a forest of other features or functions."""
+        if not isinstance(forest, Forest):
+            raise TypeError(f"expected the Forest that programs are made in, got {type(forest).__name__}.")
+        if forest.n_features != self.vocabulary.n_features[0] or not np.array_equal(
+            forest.arity, self.vocabulary.arity
+        ):
+            raise ValueError(f"programs are made for other features or functions than those of {forest!r}.")
 
-    def grow(self, height: int, rng: np.random.Generator, min_height: int = 2, p_function: float | None = None) -> int:
+    def full(self, forest: Forest, height: int, rng: np.random.Generator) -> int:
+        """Root of a program whose leaves all have this depth."""
+        return self._draw(forest, Shape(height, 0, True, -1.0), rng)
+
+    def grow(
+        self,
+        forest: Forest,
+        height: int,
+        rng: np.random.Generator,
+        min_height: int = 2,
+        p_function: float | None = None,
+    ) -> int:
         """Root of a grown program: functions above `min_height`, any token down to `height`, terminals there.
 
         In between, a function has the chance `p_function`; by default every function and terminal has the same.
         """
-        return self._draw(Shape(height, min_height, False, -1.0 if p_function is None else float(p_function)), rng)
+        chance = -1.0 if p_function is None else float(p_function)
+        return self._draw(forest, Shape(height, min_height, False, chance), rng)
 
-    def _draw(self, shape: Shape, rng: np.random.Generator) -> int:
+    def _draw(self, forest: Forest, shape: Shape, rng: np.random.Generator) -> int:
         self._check_height(shape.height)
         check_whole("min_height", shape.minimum, 0)
         check_generator(rng)
-        self.forest.reserve(self.buffers.code.size)
-        return int(random_kernels.draw_one(self.forest.columns, rng, self.vocabulary, shape, self.buffers))
+        self.check_forest(forest)
+        forest.reserve(self.buffers.code.size)
+        return int(random_kernels.draw_one(forest.columns, rng, self.vocabulary, shape, self.buffers))
 
     def ramped_half_and_half(
-        self, n_programs: int, rng: np.random.Generator, heights: tuple[int, int] = (2, 6), min_height: int = 2
+        self,
+        forest: Forest,
+        n_programs: int,
+        rng: np.random.Generator,
+        heights: tuple[int, int] = (2, 6),
+        min_height: int = 2,
     ) -> NDArray[np.int64]:
         """Roots of an initial population; the first half is full, the second grown (one more if odd)."""
         low, high = heights
@@ -95,13 +117,14 @@ class RandomPrograms:
         check_whole("n_programs", n_programs, 1)
         check_whole("min_height", min_height, 0)
         check_generator(rng)
+        self.check_forest(forest)
         roots = np.empty(n_programs, dtype=np.int64)
         state = np.zeros(2, dtype=np.int64)
         span = np.array([low, high, min_height], dtype=np.int64)
         while state[0] < n_programs:
-            self.forest.reserve(self.buffers.code.size)
+            forest.reserve(self.buffers.code.size)
             random_kernels.draw_ramped(
-                self.forest.columns, rng, self.vocabulary, span, n_programs // 2, self.buffers, state, roots
+                forest.columns, rng, self.vocabulary, span, n_programs // 2, self.buffers, state, roots
             )
         return roots
 

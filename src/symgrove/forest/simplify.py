@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.primitive_table import Primitive
 
 
 def simplify(forest: Forest, root: int) -> int:
@@ -40,7 +41,7 @@ def _rewrite(forest: Forest, node: int, children: list[int]) -> int:
     folded = _fold(forest, name, children)
     if folded is not None:
         return folded
-    rule = _RULES.get(name)
+    rule = _RULES.get(name) or _of_symmetry(forest.primitives[name])
     rewritten = rule(forest, *children) if rule else None
     plain = forest.apply(name, *children)
     # A rule may only shorten; at equal size it must move towards a normal form, which the rules below do.
@@ -57,11 +58,8 @@ def _fold(forest: Forest, name: str, children: list[int]) -> int | None:
     row = forest.primitives[name]
     a = np.float64(values[0])
     b = np.float64(values[1]) if row.arity == 2 else a
-    try:
-        with np.errstate(all="ignore"):
-            result = float(row.meaning(a, b, forest.primitives.epsilon_of(name)))
-    except (ArithmeticError, ValueError):  # a user's function may refuse, as math.sqrt(-1) does
-        return None
+    with np.errstate(all="ignore"):
+        result = float(row.meaning(a, b, forest.primitives.epsilon_of(name)))
     return forest.constant(result) if np.isfinite(result) else None
 
 
@@ -216,6 +214,11 @@ def _odd(name: str) -> Callable[[Forest, int], int | None]:
     return rule
 
 
+def _of_symmetry(row: Primitive) -> Callable[[Forest, int], int | None] | None:
+    """The rule of a primitive of which nothing else is known."""
+    return {"even": _even, "odd": _odd}[row.symmetry](row.name) if row.symmetry else None
+
+
 def _neg(f: Forest, a: int) -> int | None:
     inner = _operand(f, a, "neg")
     if inner is not None:
@@ -230,7 +233,7 @@ def _neg(f: Forest, a: int) -> int | None:
 
 
 def _abs(f: Forest, a: int) -> int | None:
-    if f.name(a) in ("abs", "square", "sqrt", "log1p", "exp", "step"):
+    if f.name(a) in f.primitives and f.primitives[f.name(a)].is_never_negative:
         return a
     if f.name(a) == "mul" and f.children(a)[0] == f.children(a)[1]:
         return a
@@ -260,10 +263,4 @@ _RULES: dict[str, Callable[..., int | None]] = {
     "abs": _abs,
     "sqrt": _sqrt,
     "square": _square,
-    "cube": _odd("cube"),
-    "log": _even("log"),
-    "log1p": _even("log1p"),
-    "cos": _even("cos"),
-    "sin": _odd("sin"),
-    "tanh": _odd("tanh"),
 }

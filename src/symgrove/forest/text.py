@@ -20,13 +20,19 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.primitive_table import BUILTIN
+from symgrove.forest.templates import ATOM
 
-_INFIX = {"+": ("add", 1), "-": ("sub", 1), "*": ("mul", 2), "/": ("div", 2)}
-_PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}
-_ATOM = 4
+_PRECEDENCE = {name: row.templates.text_level for name, row in BUILTIN.items() if row.templates.text_level < ATOM}
+_INFIX = {
+    BUILTIN[name].templates.text.format("", "").strip(): (name, level)
+    for name, level in _PRECEDENCE.items()
+    if BUILTIN[name].arity == 2
+}
 # Primitives of an absolute value. It is written, except around what is never negative.
-_OF_ABSOLUTE = ("sqrt", "log", "log1p")
-_NEVER_NEGATIVE = ("sqrt", "log1p", "exp", "square", "step")
+_OF_ABSOLUTE = tuple(name for name, row in BUILTIN.items() if row.templates.text == f"{name}(abs({{0}}))")
+# That of an absolute value itself is written, so that the text reads back to both.
+_NEVER_NEGATIVE = tuple(name for name, row in BUILTIN.items() if row.is_never_negative and name != "abs")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[^\W\d]\w*)"
@@ -77,17 +83,17 @@ def _write(
 ) -> tuple[str, int]:
     name = forest.name(node)
     if name == "feature":
-        return _quote(forest, labels[forest.columns.left[node]]), _ATOM
+        return _quote(forest, labels[forest.columns.left[node]]), ATOM
     if name == "constant":
         value = float(forest.columns.value[node])
         text = repr(value) if digits is None else f"{value:.{digits}g}"
-        return text, _ATOM if text[0] != "-" else _PRECEDENCE["neg"]
+        return text, ATOM if text[0] != "-" else _PRECEDENCE["neg"]
     if name not in _PRECEDENCE or _is_call(forest, node, name):
-        return _call(forest, node, name, [text for text, _ in operands]), _ATOM
+        return _call(forest, node, name, [text for text, _ in operands]), ATOM
     level = _PRECEDENCE[name]
     # Left-associative: an equal level needs brackets on the right only.
     texts = [f"({t})" if p < level or (i == 1 and p == level) else t for i, (t, p) in enumerate(operands)]
-    return forest.primitives[name].text.infix.format(*texts), level
+    return forest.primitives[name].templates.text.format(*texts), level
 
 
 def _is_call(forest: Forest, node: int, name: str) -> bool:

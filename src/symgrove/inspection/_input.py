@@ -9,39 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from symgrove.forest.text import feature_labels
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.fitted import classes_of, correction_of, labels_of, rows_of
 from symgrove.models.checked_rows import CheckedRows, checked_target
 
 Matrix = NDArray[np.float64]
 
 
-def checked(model: Any, X: Any) -> Matrix:
-    """Rows as the model takes them; it does not look at them again."""
-    if not hasattr(model, "predict_members"):
+def check_ours(model: Estimator) -> None:
+    """Refuse what is no estimator of symgrove, with advice."""
+    if not isinstance(model, Estimator):
         raise TypeError(
             f"expected a fitted estimator of symgrove, got {type(model).__name__}. Of a search, give best_estimator_; "
             "of a pipeline, its last step, with rows as the steps before it make them."
         )
-    found: Matrix = model._check_predict(X)
-    return found.view(CheckedRows)
 
 
-def rows_and_target(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any], Matrix]:
+def checked(model: Estimator, X: Any) -> Matrix:
+    """Rows as the model takes them; it does not look at them again."""
+    check_ours(model)
+    return rows_of(model, X).view(CheckedRows)
+
+
+def rows_and_target(model: Estimator, X: Any, y: Any) -> tuple[Matrix, NDArray[Any], Matrix]:
     """Rows and targets, of the same length, the targets also as they were for the fit, (n_targets, n_rows)."""
     X = checked(model, X)
-    y, targets = checked_target(y, getattr(model, "classes_", None))
+    y, targets = checked_target(y, classes_of(model))
     check_consistent_length(X, y)
     return X, y, targets
 
 
-def names_of(model: Any) -> list[str]:
-    """Names of the features."""
-    return feature_labels(model.n_features_in_, getattr(model, "feature_names_in_", None))
-
-
-def feature_index(model: Any, feature: Any) -> int:
+def feature_index(model: Estimator, feature: Any) -> int:
     """The place of a feature, given by name or index."""
-    names = names_of(model)
+    names = labels_of(model)
     if isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and 0 <= feature < len(names):
         return int(feature)
     if feature in names:
@@ -49,7 +50,7 @@ def feature_index(model: Any, feature: Any) -> int:
     raise ValueError(f"feature must be one of {names}, or its index, got {feature!r}.")
 
 
-def features_to_show(model: Any, features: Sequence[Any] | None, n_most: int) -> list[int]:
+def features_to_show(model: Estimator, features: Sequence[Any] | None, n_most: int) -> list[int]:
     """Places of the features that were asked for, or of those that act most."""
     if features is not None:
         features = [features] if isinstance(features, str) else features
@@ -65,9 +66,10 @@ def some_rows(n_rows: int, n_most: int, random_state: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(random_state).choice(n_rows, n_most, replace=False))
 
 
-def class_index(model: Any, target: Any) -> int | None:
+def class_index(model: Estimator, target: Any) -> int | None:
     """The place of a class, the last one if none is given; None for regressors."""
-    classes = getattr(model, "classes_", None)
+    check_ours(model)
+    classes = classes_of(model)
     if classes is None:
         if target is not None:
             raise ValueError(f"target is the label of a class, and this is a regressor; got {target!r}.")
@@ -80,23 +82,23 @@ def class_index(model: Any, target: Any) -> int | None:
     return int(found[0])
 
 
-def prediction(model: Any, X: Matrix, target: int | None) -> Matrix:
+def prediction(model: Estimator, X: Matrix, target: int | None) -> Matrix:
     """The prediction, or the probability of a class."""
-    found: Matrix = model.predict(X) if target is None else model.predict_proba(X)[:, target]
+    found: Matrix = model.predict_proba(X)[:, target] if isinstance(model, Classifier) else model.predict(X)
     return found
 
 
-def member_predictions(model: Any, X: Matrix, target: int | None) -> Matrix:
+def member_predictions(model: Estimator, X: Matrix, target: int | None) -> Matrix:
     """What each member predicts, or says of a class, (n_members, n_rows).
 
     With more than two classes, the k-th members of all classes are taken together, as the ensemble is. What corrects
     the ensemble's probabilities corrects theirs too.
     """
-    members: Matrix = model.predict_members(X)
-    if target is None:
+    members = model.predict_members(X)
+    if target is None or not isinstance(model, Classifier):
         return members
     shares = _shares(members)
-    correction = getattr(model, "_correction", None)
+    correction = correction_of(model)
     if correction is not None:
         flat = shares.reshape(len(shares), -1).T
         shares = correction.apply(flat).T.reshape(shares.shape)

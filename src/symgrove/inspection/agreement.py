@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
 from symgrove.inspection._input import checked, class_index, member_predictions, prediction, rows_and_target
 from symgrove.inspection._style import DIVERGING, Axes, new_axes
 
@@ -41,7 +43,7 @@ class Agreement(NamedTuple):
     ambiguity: float
 
 
-def agreement(model: Any, X: Any, y: Any = None, *, target: Any = None) -> Agreement:
+def agreement(model: Estimator, X: Any, y: Any = None, *, target: Any = None) -> Agreement:
     """Compare the members on rows, best on rows that the model was not fitted on.
 
     Parameters
@@ -63,7 +65,7 @@ def agreement(model: Any, X: Any, y: Any = None, *, target: Any = None) -> Agree
     errors = float("nan"), float("nan")
     if y is not None:
         labels = rows_and_target(model, X, y)[1]
-        wanted = labels if k is None else (labels == model.classes_[k]).astype(float)
+        wanted = (labels == model.classes_[k]).astype(float) if isinstance(model, Classifier) else labels
         errors = float(np.mean((members - wanted) ** 2)), float(np.mean((together - wanted) ** 2))
     mean = float(known.mean()) if known.size else float("nan")
     return Agreement(correlations, mean, *errors, float(np.mean((members - together) ** 2)))
@@ -82,7 +84,7 @@ class AgreementDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any = None, *, target: Any = None, ax: Axes | None = None
+        cls, model: Estimator, X: Any, y: Any = None, *, target: Any = None, ax: Axes | None = None
     ) -> AgreementDisplay:
         """Compute and plot."""
         return cls(agreement(model, X, y, target=target)).plot(ax=ax)

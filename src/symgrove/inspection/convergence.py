@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from symgrove.estimators.base import Estimator
 from symgrove.inspection._style import BLUE, Axes, new_axes
 
 Matrix = NDArray[np.float64]
@@ -27,7 +26,7 @@ class ConvergenceDisplay:
         self.errors = errors
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> ConvergenceDisplay:
+    def from_estimator(cls, model: Estimator, *, ax: Axes | None = None) -> ConvergenceDisplay:
         """From `history_`; plot."""
         check_is_fitted(model)
         errors = np.asarray(model.history_["errors"], dtype=np.float64)

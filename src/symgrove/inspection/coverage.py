@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_number
-from symgrove.inspection._input import class_index, rows_and_target
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.fitted import scored_rows
+from symgrove.estimators.regressor import Regressor
+from symgrove.inspection._input import check_ours, class_index, rows_and_target
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
@@ -18,23 +22,25 @@ LEVELS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
 BAND = 1.96
 
 
-def coverage(model: Any, X: Any, y: Any, levels: Sequence[float] = LEVELS, method: str = "auto") -> Matrix:
+def coverage(model: Estimator, X: Any, y: Any, levels: Sequence[float] = LEVELS, method: str = "auto") -> Matrix:
     """Share of the rows that are inside the intervals of each coverage, (n_levels,)."""
-    if not hasattr(model, "predict_interval"):
+    if not isinstance(model, Regressor):
         raise TypeError(f"coverage is for regressors; {type(model).__name__} has `reliability`.")
     for level in levels:
         check_number("levels", level, 0, 1)
     X, y, _ = rows_and_target(model, X, y)
-    scores, prediction, spread = model._scored(X, method)
+    scores, prediction, spread = scored_rows(model, X, method)
     away = np.abs(y - prediction)
     widths = scores.widths.of(spread)
     return np.array([np.mean(away <= scores.factor(level) * widths) for level in levels])
 
 
-def reliability(model: Any, X: Any, y: Any, *, target: Any = None, n_bins: int = 10) -> tuple[Matrix, Matrix, Matrix]:
+def reliability(
+    model: Estimator, X: Any, y: Any, *, target: Any = None, n_bins: int = 10
+) -> tuple[Matrix, Matrix, Matrix]:
     """Mean predicted probability, share of the class, and number of rows, in bins of equal width that have rows."""
     k = class_index(model, target)
-    if k is None:
+    if k is None or not isinstance(model, Classifier):
         raise ValueError("reliability is for classifiers; for regressors, see `coverage`.")
     X, y, _ = rows_and_target(model, X, y)
     predicted = np.asarray(model.predict_proba(X)[:, k])
@@ -65,10 +71,11 @@ class CalibrationDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any, *, target: Any = None, method: str = "auto", ax: Axes | None = None
+        cls, model: Estimator, X: Any, y: Any, *, target: Any = None, method: str = "auto", ax: Axes | None = None
     ) -> CalibrationDisplay:
         """Of a regressor its intervals (`method` as in `predict_interval`), of a classifier its probabilities."""
-        if hasattr(model, "classes_"):
+        check_ours(model)
+        if isinstance(model, Classifier):
             k = class_index(model, target)
             return cls(*reliability(model, X, y, target=target), f"probability of {model.classes_[k]}").plot(ax=ax)
         levels = np.array(LEVELS)

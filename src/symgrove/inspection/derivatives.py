@@ -1,6 +1,6 @@
 """Exact derivatives of a model's prediction with respect to its features: formulas differentiate.
 
-The plan of the model (export/plan.py) is run forwards, then backwards (reverse mode): one pass gives the derivatives
+The plan of the model (models/plan.py) is run forwards, then backwards (reverse mode): one pass gives the derivatives
 with respect to all features, clips and the way members are combined included. At kinks (of max, abs) it is the
 derivative to one side, at the limit of a clip to the inside, and where there is none (a root of zero) 0. Votes have no
 derivative; theirs is that of the mean of the members' scaled outputs.
@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.export.plan import Block, Plan, Step, Target
-from symgrove.forest.primitives import BUILTIN
-from symgrove.inspection._input import checked, class_index, names_of
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import labels_of, plan_of
+from symgrove.inspection._input import checked, class_index
 from symgrove.inspection._style import Axes, new_axes, plain
+from symgrove.models.plan import MemberBlock, Plan, PlanTarget, Step
 
 Matrix = NDArray[np.float64]
 VALUES_AT_A_TIME = 1 << 24
@@ -46,7 +47,7 @@ _OWN: dict[str, tuple[Callable[..., Any], tuple[Callable[..., Any], ...]]] = {
 }
 
 
-def derivatives(model: Any, X: Any, target: Any = None) -> Matrix:
+def derivatives(model: Estimator, X: Any, target: Any = None) -> Matrix:
     """Derivative of the prediction with respect to each feature, on each row.
 
     Parameters
@@ -62,10 +63,23 @@ def derivatives(model: Any, X: Any, target: Any = None) -> Matrix:
         In units of the prediction for one unit of the feature.
     """
     X = checked(model, X)
-    return _derivatives(model._plan(), X, class_index(model, target) or 0)
+    return _derivatives(plan_of(model), X, class_index(model, target) or 0)
+
+
+def unknown_derivatives(plan: Plan) -> list[str]:
+    """Names of the user's functions in a plan whose derivatives nobody has given."""
+    rows = {step.primitive.name: step.primitive for step in plan.steps if step.primitive is not None}
+    return [name for name, row in rows.items() if not row.derivative]
 
 
 def _derivatives(plan: Plan, X: Matrix, k: int) -> Matrix:
+    unknown = unknown_derivatives(plan)
+    if unknown:
+        raise ValueError(
+            f"this model uses functions of yours without derivatives: {', '.join(unknown)}. Give them: "
+            f"symgrove.primitive({unknown[0]}, derivative=(...)), with a function of arrays for each operand. A fitted "
+            "model takes them when it is read again: model.save(path), then symgrove.load(path, functions=[...])."
+        )
     return _in_parts(plan, np.asarray(X), lambda rows: _of_rows(plan, rows, k))
 
 
@@ -75,7 +89,7 @@ def _in_parts(plan: Plan, X: Matrix, function: Callable[[Matrix], Matrix]) -> Ma
     return np.concatenate([function(X[start : start + n_at_once]) for start in range(0, len(X), n_at_once)])
 
 
-def sensitivity(model: Any, X: Any, target: Any = None) -> Matrix:
+def sensitivity(model: Estimator, X: Any, target: Any = None) -> Matrix:
     """Mean size of the derivatives times the standard deviations of the features, (n_features,).
 
     How much the prediction moves, on average, with a small move of a feature, a standard deviation as the unit. Of a
@@ -87,9 +101,9 @@ def sensitivity(model: Any, X: Any, target: Any = None) -> Matrix:
     return found
 
 
-def _moves(model: Any, X: Matrix, target: int | None) -> Matrix:
+def _moves(model: Estimator, X: Matrix, target: int | None) -> Matrix:
     """Moves of the prediction for a standard deviation of each feature, on each row, (n_rows, n_features)."""
-    plan, k = model._plan(), target or 0
+    plan, k = plan_of(model), target or 0
     found = _derivatives(plan, X, k)
     for j in range(X.shape[1]):
         values = np.unique(X[:, j])
@@ -142,18 +156,18 @@ def _forwards(plan: Plan, X: Matrix) -> list[Matrix]:
 
 
 def _meaning(step: Step) -> Callable[..., Any]:
-    return _OWN[step.name][0] if step.name in _OWN else BUILTIN[step.name].meaning
+    return _OWN[step.name][0] if step.primitive is None else step.primitive.meaning
 
 
 def _apply(function: Callable[..., Any], step: Step, values: list[Matrix]) -> Any:
     operands = [values[arg] for arg in step.args]
-    if step.name in _OWN:
+    if step.primitive is None:
         return function(*operands, *step.numbers)
     first, second = operands[0], operands[-1]  # functions of one operand ignore the second
     return function(first, second, step.numbers[0] if step.numbers else 0.0)
 
 
-def _backwards(plan: Plan, values: list[Matrix], target: Target, X: Matrix) -> tuple[Matrix, Matrix]:
+def _backwards(plan: Plan, values: list[Matrix], target: PlanTarget, X: Matrix) -> tuple[Matrix, Matrix]:
     """A target's value, (n_rows,), and its derivatives, (n_rows, n_features)."""
     adjoint: dict[int, Matrix] = {}
     total = np.full(len(X), 0.0 if target.base is None else target.base)
@@ -172,7 +186,7 @@ def _backwards(plan: Plan, values: list[Matrix], target: Target, X: Matrix) -> t
         if step.name == "input":
             result[:, int(step.numbers[0])] += own
             continue
-        local = _OWN[step.name][1] if step.name in _OWN else BUILTIN[step.name].derivative
+        local = _OWN[step.name][1] if step.primitive is None else step.primitive.derivative
         for arg, derivative in zip(step.args, local, strict=True):
             slope = _apply(derivative, step, values)
             # A root of zero has no slope; mostly it is one of x - x, which is zero all around.
@@ -180,7 +194,7 @@ def _backwards(plan: Plan, values: list[Matrix], target: Target, X: Matrix) -> t
     return total, result
 
 
-def _block(block: Block, outputs: Matrix) -> tuple[Matrix, Matrix]:
+def _block(block: MemberBlock, outputs: Matrix) -> tuple[Matrix, Matrix]:
     """Value of a block, and its derivatives with respect to its values, (n_values, n_rows)."""
     coefficients = np.zeros((len(block.rows), len(block.values)))
     for j, row in enumerate(block.rows):
@@ -202,14 +216,14 @@ def _block(block: Block, outputs: Matrix) -> tuple[Matrix, Matrix]:
     return _or_fallback(block, value, slopes)
 
 
-def _or_fallback(block: Block, value: Matrix, slopes: Matrix) -> tuple[Matrix, Matrix]:
+def _or_fallback(block: MemberBlock, value: Matrix, slopes: Matrix) -> tuple[Matrix, Matrix]:
     if block.fallback is None:
         return value, slopes
     is_finite = np.isfinite(value)
     return np.where(is_finite, value, block.fallback), np.where(is_finite, slopes, 0.0)
 
 
-def _headed(block: Block, members: Matrix) -> tuple[Matrix, Matrix]:
+def _headed(block: MemberBlock, members: Matrix) -> tuple[Matrix, Matrix]:
     """Members after the head, and the head's derivative."""
     low, high = block.limits
     if block.head == "within":
@@ -223,7 +237,7 @@ def _headed(block: Block, members: Matrix) -> tuple[Matrix, Matrix]:
     return members, np.ones(members.shape)
 
 
-def _combined(block: Block, members: Matrix) -> tuple[Matrix, Matrix]:
+def _combined(block: MemberBlock, members: Matrix) -> tuple[Matrix, Matrix]:
     """What members say together, and the share of each in it."""
     n = len(members)
     counted = np.ones(members.shape, dtype=bool) if block.fallback is None else np.isfinite(members)
@@ -288,10 +302,12 @@ class DerivativeDisplay:
         self.features = features
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, *, target: Any = None, ax: Axes | None = None) -> DerivativeDisplay:
+    def from_estimator(
+        cls, model: Estimator, X: Any, *, target: Any = None, ax: Axes | None = None
+    ) -> DerivativeDisplay:
         """Compute and plot."""
         X = checked(model, X)
-        return cls(_moves(model, X, class_index(model, target)), names_of(model)).plot(ax=ax)
+        return cls(_moves(model, X, class_index(model, target)), labels_of(model)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None, n_most: int = 15) -> DerivativeDisplay:
         """Draw a box for each of the features with the largest derivatives: half of the rows, and nine tenths."""

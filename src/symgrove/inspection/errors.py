@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import numeric_vector
-from symgrove.inspection._input import rows_and_target, some_rows
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.regressor import Regressor
+from symgrove.inspection._input import check_ours, rows_and_target, some_rows
 from symgrove.inspection._style import BLUE, ORANGE, Axes, new_axes
 
 Matrix = NDArray[np.float64]
@@ -32,7 +34,7 @@ class PredictionErrorDisplay:
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: Estimator,
         X: Any,
         y: Any,
         *,
@@ -43,7 +45,8 @@ class PredictionErrorDisplay:
         ax: Axes | None = None,
     ) -> PredictionErrorDisplay:
         """Compute for at most `n_rows` rows, drawn at random, and plot; with `coverage`, intervals too."""
-        if hasattr(model, "classes_"):
+        check_ours(model)
+        if not isinstance(model, Regressor):
             raise ValueError(
                 f"errors of predictions are those of numbers, and {type(model).__name__} predicts classes. "
                 "CalibrationDisplay shows its probabilities, sklearn.metrics.ConfusionMatrixDisplay its labels."

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.inspection._input import checked, names_of, rows_and_target
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import labels_of, left_out_by, seen_by
+from symgrove.inspection._input import checked, rows_and_target
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
-from symgrove.models.ensemble import votes_of
+from symgrove.models.model import Model
 from symgrove.models.seen_rows import marks_of
 
 Matrix = NDArray[np.float64]
@@ -26,7 +28,7 @@ class Importance(NamedTuple):
 
 
 def permutation_importance(
-    model: Any,
+    model: Estimator,
     X: Any,
     y: Any,
     *,
@@ -61,10 +63,10 @@ def permutation_importance(
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were checked
             found = shuffled(model, checked(model, X), y, **options)
-        return Importance(found.importances_mean, found.importances_std, names_of(model))
+        return Importance(found.importances_mean, found.importances_std, labels_of(model))
     if scoring is not None:
         raise ValueError("scoring is for rows='held-out'; out of bag, it is R² or accuracy.")
-    outside = getattr(model, "_outside", None)
+    outside = left_out_by(model)
     if outside is None:
         raise ValueError(
             f"this {type(model).__name__} does not know which training rows its members left out: give rows that it "
@@ -74,17 +76,17 @@ def permutation_importance(
     if outside.rows.max(initial=0) >= len(X):
         raise ValueError(f"X has {len(X)} rows, fewer than `fit` was given: out of bag, X and y must be the same rows.")
     X, targets = X[outside.rows], targets[:, outside.rows]
-    marks = getattr(model, "_seen", {}).get("fit")
+    marks = seen_by(model).get("fit")
     if marks is not None and not np.isin(marks_of(X, targets), marks).all():
         raise ValueError("these are not the rows of the fit: out of bag, X and y must be the same rows.")
-    drops = _out_of_bag(model, X, targets, outside.masks(), n_repeats, random_state)
-    return Importance(drops.mean(axis=0), drops.std(axis=0), names_of(model))
+    drops = _out_of_bag(model.model_, np.asarray(X), targets, outside.masks(), n_repeats, random_state)
+    return Importance(drops.mean(axis=0), drops.std(axis=0), labels_of(model))
 
 
-def _out_of_bag(model: Any, X: Matrix, targets: Matrix, masks: Masks, n_repeats: int, random_state: int) -> Matrix:
+def _out_of_bag(model: Model, X: Matrix, targets: Matrix, masks: Masks, n_repeats: int, random_state: int) -> Matrix:
     """Decreases of the score, (n_repeats, n_features)."""
     before = _loss(model, X, targets, masks)
-    scale = 1.0 if hasattr(model, "classes_") else float(targets[0].var()) or 1.0
+    scale = 1.0 if model.task.classes is not None else float(targets[0].var()) or 1.0
     rng = np.random.default_rng(random_state)
     drops = np.empty((n_repeats, X.shape[1]))
     for r in range(n_repeats):
@@ -95,20 +97,9 @@ def _out_of_bag(model: Any, X: Matrix, targets: Matrix, masks: Masks, n_repeats:
     return drops
 
 
-def _loss(model: Any, X: Matrix, targets: Matrix, masks: Masks) -> float:
+def _loss(model: Model, X: Matrix, targets: Matrix, masks: Masks) -> float:
     """Mean over the members of their mean loss outside their samples: squares, or wrong votes."""
-    found = []
-    for ensemble, target, mask in zip(model._ensembles, targets, masks, strict=True):
-        for rows, outputs in ensemble.outputs(X):
-            members = ensemble.member_predictions(outputs)
-            if hasattr(model, "classes_"):
-                losses = np.abs(votes_of(members, ensemble.threshold) - target[rows])
-            else:
-                losses = (members - target[rows]) ** 2
-            counted = mask[:, rows] & np.isfinite(losses)
-            found.append([np.where(counted, losses, 0.0).sum(axis=1), counted.sum(axis=1)])
-    sums, counts = np.concatenate(found, axis=1)
-    return float(np.mean(sums[counts > 0] / counts[counts > 0]))
+    return float(np.nanmean(np.concatenate(model.left_out(X, targets, masks, None).errors)))
 
 
 class ImportanceDisplay:
@@ -123,7 +114,9 @@ class ImportanceDisplay:
         self.found = found
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Axes | None = None, **options: Any) -> ImportanceDisplay:
+    def from_estimator(
+        cls, model: Estimator, X: Any, y: Any, *, ax: Axes | None = None, **options: Any
+    ) -> ImportanceDisplay:
         """Compute and plot. Options: see `permutation_importance`."""
         return cls(permutation_importance(model, X, y, **options)).plot(ax=ax)
 

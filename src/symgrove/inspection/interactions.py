@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.inspection._input import checked, class_index, features_to_show, names_of, prediction, some_rows
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import labels_of
+from symgrove.inspection._input import checked, class_index, features_to_show, prediction, some_rows
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
@@ -29,7 +31,7 @@ class Interaction(NamedTuple):
 
 
 def interactions(
-    model: Any,
+    model: Estimator,
     X: Any,
     features: Sequence[Any] | None = None,
     *,
@@ -58,7 +60,7 @@ def interactions(
     shown = features_to_show(model, features, n_most)
     rows = X[some_rows(len(X), n_rows, random_state)]
     alone = {j: _centred(model, rows, (j,), k) for j in shown}
-    names = names_of(model)
+    names = labels_of(model)
     found = []
     for i, j in combinations(shown, 2):
         joint = _centred(model, rows, (i, j), k)
@@ -69,7 +71,7 @@ def interactions(
     return sorted(found, key=lambda pair: -pair.effect)
 
 
-def _centred(model: Any, rows: Matrix, features: tuple[int, ...], target: int | None) -> Matrix:
+def _centred(model: Estimator, rows: Matrix, features: tuple[int, ...], target: int | None) -> Matrix:
     """Partial dependence on features at the rows' own values, less its mean."""
     n = len(rows)
     moved = np.repeat(rows[None], n, axis=0)
@@ -92,7 +94,7 @@ class InteractionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, features: Sequence[Any] | None = None, *, ax: Axes | None = None, **options: Any
+        cls, model: Estimator, X: Any, features: Sequence[Any] | None = None, *, ax: Axes | None = None, **options: Any
     ) -> InteractionDisplay:
         """Compute and plot. Options: see `interactions`."""
         return cls(interactions(model, X, features, **options)).plot(ax=ax)

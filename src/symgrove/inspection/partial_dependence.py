@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.fitted import labels_of
 from symgrove.inspection._input import (
     checked,
     class_index,
     feature_index,
     features_to_show,
     member_predictions,
-    names_of,
     prediction,
     some_rows,
 )
@@ -49,7 +51,7 @@ class Curve(NamedTuple):
 
 
 def partial_dependence(
-    model: Any,
+    model: Estimator,
     X: Any,
     feature: Any,
     *,
@@ -83,7 +85,7 @@ def partial_dependence(
     individual = prediction(model, flat, k).reshape(grid.size, len(rows))
     members = member_predictions(model, flat, k).reshape(-1, grid.size, len(rows)).mean(axis=2)
     low, high = np.quantile(members, BAND, axis=0)
-    return Curve(names_of(model)[j], grid, individual.mean(axis=1), individual.T, low, high)
+    return Curve(labels_of(model)[j], grid, individual.mean(axis=1), individual.T, low, high)
 
 
 def _grid(values: Matrix, n_points: int) -> Matrix:
@@ -110,7 +112,7 @@ class PartialDependenceDisplay:
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: Estimator,
         X: Any,
         features: Sequence[Any] | None = None,
         *,
@@ -122,7 +124,7 @@ class PartialDependenceDisplay:
         """Compute and plot; without `features`, for the `n_most` that act most. Options: see `partial_dependence`."""
         shown = features_to_show(model, features, n_most)
         k = class_index(model, target)
-        label = "prediction" if k is None else f"probability of {model.classes_[k]}"
+        label = f"probability of {model.classes_[k]}" if isinstance(model, Classifier) else "prediction"
         curves = [partial_dependence(model, X, j, target=target, **options) for j in shown]
         return cls(curves, label).plot(ax=ax)
 

@@ -15,22 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_whole
 from symgrove.blas import product
 from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Samples
-from symgrove.forest.forest import Ids
-from symgrove.methods._documentation import document
-from symgrove.methods._elites import Elites
-from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
-from symgrove.methods._gp import GP, GPState, Material, Matrix, gp_arguments
-from symgrove.methods._parameters import ProgramParameters, check_choice
+from symgrove.forest.forest import Forest, Ids
+from symgrove.methods.base import ForestState, nodes_of
+from symgrove.methods.elites import Elites
+from symgrove.methods.gp import GP, GPState, Matrix
 from symgrove.rng import stream
 from symgrove.selection.clearing import clearing, has_later_twin
 from symgrove.selection.tournament import tournament
@@ -42,7 +39,7 @@ OUTPUT_SHARE = 0.1
 N_COPIES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DivNichState(GPState):
     """A run between two generations; scaling is that of the current sample, `elites` the best program on it."""
 
@@ -60,30 +57,30 @@ class DivNichGP(GP):
     radius: float
     niche_size: int
     greedy_order: str
-    state_type = DivNichState
+    state_type: ClassVar[type[ForestState]] = DivNichState
 
     def init(self) -> DivNichState:
-        return self.settle(self._score_all(0, 0, self.random_population()))
+        forest = self.new_forest()
+        return self.settle(self._score_all(forest, 0, 0, self.random_population(forest)))
 
     def advance(self, state: DivNichState) -> DivNichState:
         errors = self._clear(state)
         chosen = tournament(
             errors, self.population_size, self.tournament_size, stream(self.seed, "selection", state.generation)
         )
-        offspring = self.vary(state.population[chosen], stream(self.seed, "variation", state.generation))
-        return self._score_all(state.generation + 1, state.n_evaluations, offspring)
+        forest = state.forest
+        offspring, _ = self.breed(forest, state.population[chosen], stream(self.seed, "variation", state.generation))
+        return self._score_all(forest, state.generation + 1, state.n_evaluations, offspring)
 
-    def _score_all(self, generation: int, n_evaluations: int, population: Ids) -> DivNichState:
+    def _score_all(self, forest: Forest, generation: int, n_evaluations: int, population: Ids) -> DivNichState:
         """The state in which this is the population, scored on the generation's own sample."""
-        errors, scaling = self.score(population, self._sample(generation), expect_more=True)
+        errors, scaling = self.score(forest, population, self._sample(generation), expect_more=True)
         slope, intercept = scaling.slope[:, 0], scaling.intercept[:, 0]
         best = np.argmin(errors[:, 0])
-        forest = self.source.forest
         return DivNichState(
             generation=generation,
             n_evaluations=n_evaluations + population.size,
-            forest=forest,
-            n_nodes=len(forest),
+            nodes=nodes_of(forest),
             population=population,
             errors=errors,
             elites=Elites(population[[best]], errors[best], slope[[best]], intercept[[best]]),
@@ -162,8 +159,7 @@ class DivNichGP(GP):
             if self.loss.row_loss is RowLoss.MISCLASSIFIED:
                 error = product(weight, (mean > THRESHOLD) != y)
             else:
-                with np.errstate(over="ignore"):
-                    error = product(weight, (mean - y) ** 2)
+                error = product(weight, self.loss.of_rows(y, mean))
             if error < best or not taken:
                 total, best = total + prediction, error
                 taken.append(i)
@@ -192,90 +188,3 @@ class DivNichGP(GP):
 
     def training_samples(self, state: DivNichState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
         return self._sample(state.generation), np.zeros(n_members, dtype=np.intp)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class _DivNichGPParameters(ProgramParameters):
-    p_crossover: float = 0.475
-    p_mutation: float = 0.475
-    tournament_size: int = 8
-    radius: float = 0.0
-    niche_size: int = 1
-    greedy_order: str = "population"
-    prune: bool = True
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
-        check_number("radius", self.radius, -1e-300, np.inf)
-        check_whole("niche_size", self.niche_size, 1)
-        check_choice("greedy_order", self.greedy_order, ("population", "best"))
-        check_flag("prune", self.prune)
-
-    def _make_part(self, material: Material) -> DivNichGP:
-        return DivNichGP(
-            weight=material.weight,
-            sample_seed=material.sample_seed,
-            tournament_size=int(self.tournament_size),
-            radius=float(self.radius),
-            niche_size=int(self.niche_size),
-            greedy_order=self.greedy_order,
-            **gp_arguments(self, material),
-        )
-
-
-_TEXT = (
-    "A generational GP whose programs are scored on a new bootstrap sample in every generation, with niching, so that "
-    "the population stays diverse; the ensemble is chosen greedily from the last population, on the rows that its "
-    "sample left out (Wang, Mei and Zhang 2019, as reimplemented for the comparison with 2SEGP)."
-)
-_OWN = {
-    "p_crossover": ("float", "Chance of subtree crossover."),
-    "linear_scaling": ("bool", "Give every program the best slope and intercept on the current sample."),
-    "radius": (
-        "float",
-        "Programs share a niche if their predictions on the current sample are closer than this (Euclidean distance); "
-        "0 means the same predictions. Small radii cost almost nothing, large ones a comparison of all pairs.",
-    ),
-    "niche_size": ("int", "Programs of a niche that keep their fitness."),
-    "greedy_order": (
-        '"population" or "best"',
-        "Order in which programs are tried for the ensemble: as they stand in the population (as in the "
-        "reimplementation), or from best to worst.",
-    ),
-    "memory_budget": (
-        "int, optional",
-        "Bytes for intermediate results, 2 GiB by default; the data are not included. Where the predictions of the "
-        "population take more than a quarter of it, niches are told by randomly drawn rows.",
-    ),
-    "target_error": ("float, optional", "Stop once the best error of a generation, on its sample, is this low."),
-}
-_ATTRIBUTES = {
-    "oob_score_": (
-        "float",
-        "R² (regression) or accuracy (classification) on the rows that the last sample left out. Optimistic: the "
-        "members were chosen on them.",
-    ),
-    "oob_prediction_": (
-        "ndarray",
-        "The predictions behind it, a row for each row of X; NaN where the last sample drew the row. For classifiers "
-        "as `predict_proba`.",
-    ),
-    "history_": (
-        "dict of ndarray",
-        "One entry a generation: generation, errors (the best of the population, on the generation's sample), "
-        "mean_size, max_size, n_distinct, n_elites, n_evaluations, seconds.",
-    ),
-}
-
-
-@document("Ensemble by niching and new samples, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
-class DivNichGPRegressor(_DivNichGPParameters, EnsembleRegressor):
-    pass
-
-
-@document(
-    "Ensemble by niching and changing samples, for classification.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES
-)
-class DivNichGPClassifier(_DivNichGPParameters, EnsembleClassifier):
-    pass

@@ -12,21 +12,19 @@ the prediction is the median of the members
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_whole
 from symgrove.engines.scoring import Scores
-from symgrove.fitness.bootstrap import bootstrap_counts
+from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Ids
-from symgrove.methods._documentation import document
-from symgrove.methods._elites import Elites
-from symgrove.methods._faces import EnsembleRegressor
-from symgrove.methods._gp import GP, GPState, Material, Matrix, first_occurrences, gp_arguments, look_up
-from symgrove.methods._parameters import EnsembleParameters, check_choice, check_one_program_a_sample
+from symgrove.methods.base import ForestState, nodes_of
+from symgrove.methods.elites import Elites
+from symgrove.methods.gp import GP, GPState, Matrix, first_occurrences, look_up
 from symgrove.rng import stream
 
 TOURNAMENT_SIZE = 2
@@ -36,7 +34,7 @@ OUTPUT_SHARE = 0.2
 N_COPIES = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SpatialState(GPState):
     """A run between two generations.
 
@@ -71,18 +69,27 @@ class SpatialGP(GP):
     neighbours: NDArray[np.int64]
     weight: Matrix | None
     uses_out_of_bag: bool
-    state_type = SpatialState
+    state_type: ClassVar[type[ForestState]] = SpatialState
 
     def init(self) -> SpatialState:
-        population = stream(self.seed, "placement").permutation(self.random_population())
-        errors, scaling = self.score(population, self.samples)
+        forest = self.new_forest()
+        population = stream(self.seed, "placement").permutation(self.random_population(forest))
+        errors, scaling = self.score(forest, population, self.samples)
         n_samples = self.samples.total.size
         # A cell of each sample stands in until programs are offered.
         first = np.unique(self.sample_of, return_index=True)[1]
         elites = Elites(population[first], np.full(n_samples, np.inf), *np.zeros((2, n_samples)))
-        forest = self.source.forest
-        counters = 0, population.size, forest, len(forest)
-        state = SpatialState(*counters, population, errors, elites, *scaling, criterion=elites.error)
+        state = SpatialState(
+            generation=0,
+            n_evaluations=population.size,
+            nodes=nodes_of(forest),
+            population=population,
+            errors=errors,
+            elites=elites,
+            slope=scaling.slope,
+            intercept=scaling.intercept,
+            criterion=elites.error,
+        )
         return self.settle(self._offer(state, np.arange(population.size)))
 
     def advance(self, state: SpatialState) -> SpatialState:
@@ -91,14 +98,11 @@ class SpatialGP(GP):
         mothers = self._tournaments(state, rng)
         fathers = self._tournaments(state, rng, excluded=mothers)
         rng = stream(self.seed, "variation", state.generation)
-        children = self.vary(population[mothers], rng, population[fathers], population)
+        children, _ = self.breed(state.forest, population[mothers], rng, population[fathers], population)
         scores = self._score_children(state, children)
         cells = self._improved(state, children, scores.errors)
-        moved_in = replace(
+        moved_in: SpatialState = self.next_state(
             state,
-            generation=state.generation + 1,
-            n_evaluations=state.n_evaluations + self.population_size,
-            n_nodes=len(state.forest),
             population=_replaced(population, cells, children[cells]),
             errors=_replaced(state.errors, cells, scores.errors[cells]),
             slope=_replaced(state.slope, cells, scores.scaling.slope[cells]),
@@ -120,7 +124,7 @@ class SpatialGP(GP):
     def _score_children(self, state: SpatialState, children: Ids) -> Scores:
         """Scores on all samples; programs that live in some cell are known."""
         new = first_occurrences(children[~np.isin(children, state.population)])
-        found = self.score(new, self.samples)
+        found = self.score(state.forest, new, self.samples)
         errors, slope, intercept = (
             look_up(children, state.population, known, new, scored)
             for known, scored in (
@@ -166,7 +170,7 @@ class SpatialGP(GP):
         )
 
     def _out_of_bag(self, state: SpatialState, offered: Elites, samples: NDArray[np.int64]) -> Matrix:
-        """Mean squared error on the rows that each program's sample left out; in-bag if it left out none."""
+        """Mean loss on the rows that each program's sample left out; in-bag if it left out none."""
         roots, position = np.unique(offered.root, return_inverse=True)
         n_rows = self.engine.data.n_rows
         n_at_once = max(1, int(OUTPUT_SHARE * self.engine.memory_budget / (N_COPIES * 8 * offered.root.size)))
@@ -176,8 +180,12 @@ class SpatialGP(GP):
             outputs = self.engine.outputs(state.forest, roots, rows)[position.ravel()]
             w = (self.samples.weights[samples, rows] == 0) * (1.0 if self.weight is None else self.weight[rows])
             with np.errstate(all="ignore"):
-                residual = offered.intercept[:, None] + offered.slope[:, None] * outputs - self.engine.data.y[rows]
-                total += np.einsum("ij,ij,ij->i", w, residual, residual)
+                scaled = offered.intercept[:, None] + offered.slope[:, None] * outputs
+                if self.loss.row_loss is RowLoss.SQUARED:
+                    residual = scaled - self.engine.data.y[rows]
+                    total += np.einsum("ij,ij,ij->i", w, residual, residual)
+                else:
+                    total += np.einsum("ij,ij->i", w, self.loss.of_rows(self.engine.data.y[rows], scaled))
             weight += w.sum(axis=1)
         with np.errstate(all="ignore"):
             error = np.where(weight > 0, total / weight, offered.error)
@@ -186,9 +194,6 @@ class SpatialGP(GP):
     def describe(self, state: SpatialState) -> dict[str, Any]:  # type: ignore[override]
         """Named values for the history, with what the members were chosen by."""
         return {**super().describe(state), "criterion": state.criterion}
-
-    def training_samples(self, state: SpatialState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
-        return self.samples, np.arange(self.samples.total.size)
 
 
 def _replaced(old: NDArray[Any], where: NDArray[np.integer], new: NDArray[Any]) -> NDArray[Any]:
@@ -235,88 +240,3 @@ def neighbours_on(rows: int, columns: int) -> NDArray[np.int64]:
     row, column = np.divmod(np.arange(rows * columns), columns)
     shifts = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
     return np.stack([(row + i) % rows * columns + (column + j) % columns for i, j in shifts], axis=1)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class _SpatialGPParameters(EnsembleParameters):
-    population_size: int = 196
-    generations: int = 250
-    torus: tuple[int, int] | None = None
-    mutation_depth: int = 4
-    member_error: str = "out_of_bag"
-    aggregation: str = "median"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_one_program_a_sample(self.n_estimators, self.population_size)
-        torus_of(self.population_size, self.torus)
-        check_whole("mutation_depth", self.mutation_depth, 0)
-        if self.mutation_depth > self.init_depth[1]:
-            raise ValueError(
-                f"mutation_depth={self.mutation_depth} is more than init_depth[1]={self.init_depth[1]}; raise that too."
-            )
-        check_choice("member_error", self.member_error, ("out_of_bag", "in_bag"))
-        check_choice("aggregation", self.aggregation, ("median", "mean"))
-
-    def _aggregation(self) -> str:
-        return self.aggregation
-
-    def _make_part(self, material: Material) -> SpatialGP:
-        counts = bootstrap_counts(material.engine.data.n_rows, self.n_estimators, material.sample_seed)
-        cells = np.arange(self.population_size)
-        return SpatialGP(
-            samples=material.engine.prepare(counts, material.weight),
-            sample_of=stream(material.seed, "cells").permutation(cells % self.n_estimators),
-            neighbours=neighbours_on(*torus_of(self.population_size, self.torus)),
-            weight=material.weight,
-            uses_out_of_bag=self.member_error == "out_of_bag",
-            **gp_arguments(self, material, self.mutation_depth),
-        )
-
-
-@document(
-    "Ensemble from a population on a torus, for regression.",
-    "Programs live in the cells of a torus and breed with their neighbours; each cell is tied to a bootstrap sample, "
-    "and a child moves in only if it is better there. The member of a sample is the program with the lowest out-of-bag "
-    "error that ever lived in one of its cells, and predictions are medians (spatial structure with bootstrapped "
-    "elitism, SS+BE, Dick, Owen and Whigham 2018).",
-    parameters={
-        "population_size": ("int", "Programs, one for each cell; they must fill the torus."),
-        "torus": (
-            "(int, int), optional",
-            "Rows and columns. By default there are as many rows as the whole part of the square root of "
-            "`population_size`.",
-        ),
-        "init_depth": ("(int, int)", "Heights of initial programs."),
-        "max_size": (
-            "int",
-            "A child with more nodes is dropped and the cell keeps its program. Initial programs are limited by "
-            "`init_depth` only.",
-        ),
-        "mutation_depth": ("int", "Largest height of new branches; at most the second of `init_depth`."),
-        "member_error": (
-            '"out_of_bag" or "in_bag"',
-            "Error on its sample's rows, or on those the sample left out, by which a program becomes a member.",
-        ),
-        "aggregation": ('"median" or "mean"', "How the members' predictions are combined."),
-        "prune": (
-            "bool",
-            "With means: show members with equal programs as one, with averaged coefficients. A median has all "
-            "members.",
-        ),
-    },
-    attributes={
-        "oob_score_": (
-            "float",
-            "R² on the training rows, from members whose sample did not draw a row. Optimistic: the samples share one "
-            "population, and members may have been chosen by their out-of-bag error.",
-        ),
-        "history_": (
-            "dict of ndarray",
-            "One entry a generation: generation, errors (of the member of every sample, on its sample), criterion "
-            "(what members were chosen by), mean_size, max_size, n_distinct, n_elites, n_evaluations, seconds.",
-        ),
-    },
-)
-class SpatialGPRegressor(_SpatialGPParameters, EnsembleRegressor):
-    pass

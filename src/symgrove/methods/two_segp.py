@@ -9,28 +9,35 @@
         population = for every sample, the best population_size / n_samples of parents and offspring
     the ensemble is the elites, each with its own linear scaling
 
-Differences from the paper and its code are in docs/paper-map.md.
+With one sample, the training set itself, and tournaments in place of truncation, this is classic GP. Differences from
+the paper and its code are in docs/paper-map.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.engines.scoring import row_errors
-from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.fitness.moments import Samples
-from symgrove.forest.forest import Ids
-from symgrove.methods._documentation import document
-from symgrove.methods._elites import best_of_each_sample, improve
-from symgrove.methods._faces import EnsembleClassifier, EnsembleRegressor
-from symgrove.methods._gp import GP, GPState, Material, Matrix, first_occurrences, gp_arguments, look_up, whole_sample
-from symgrove.methods._parameters import EnsembleParameters, check_one_program_a_sample
+from symgrove.forest.forest import Forest, Ids
+from symgrove.methods.base import ForestState, check_array
+from symgrove.methods.elites import best_of_each_sample, improve
+from symgrove.methods.gp import GP, GPState, first_occurrences, look_up
 from symgrove.rng import stream
-from symgrove.selection.named import Selection, check_selection, make_selection
+from symgrove.selection.named import Candidates, Selection, sees_candidates
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoSEGPState(GPState):
+    """A run between two generations; `ages` count generations since a program's oldest ancestor was made."""
+
+    ages: NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,48 +57,51 @@ class TwoSEGP(GP):
     samples: Samples
     select: Selection
     whole: Samples
+    state_type: ClassVar[type[ForestState]] = TwoSEGPState
 
-    def init(self) -> GPState:
-        population = self.random_population()
-        scores = self.score(population, self.samples)
-        elites = best_of_each_sample(population, scores)
-        forest = self.source.forest
-        return self.settle(GPState(0, population.size, forest, len(forest), population, scores.errors, elites))
+    def check_arrays(self, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> None:
+        super().check_arrays(arrays, n_nodes)
+        check_array("ages", arrays["ages"], arrays["population"].shape, "i")
 
-    def advance(self, state: GPState) -> GPState:
-        offspring = self.vary(state.population, stream(self.seed, "variation", state.generation))
+    def init(self) -> TwoSEGPState:
+        state: TwoSEGPState = self.first_state(ages=np.zeros(self.population_size, dtype=np.int64))
+        return state
+
+    def advance(self, state: TwoSEGPState) -> TwoSEGPState:
+        forest = state.forest
+        offspring, is_new = self.breed(forest, state.population, stream(self.seed, "variation", state.generation))
         new = first_occurrences(offspring[~np.isin(offspring, state.population)])
-        scores = self.score(new, self.samples)
+        scores = self.score(forest, new, self.samples)
         elites = improve(state.elites, best_of_each_sample(new, scores)) if new.size else state.elites
         programs = np.concatenate([state.population, offspring])
+        ages = np.concatenate([state.ages + 1, np.where(is_new, 0, state.ages + 1)])
         if getattr(self.select, "distinct", False):
-            programs = first_occurrences(programs)
+            first = np.sort(np.unique(programs, return_index=True)[1])
+            programs, ages = programs[first], ages[first]
         errors = look_up(programs, state.population, state.errors, new, scores.errors)
-        survivors = self._select(programs, errors, state.generation)
-        return GPState(
-            generation=state.generation + 1,
-            n_evaluations=state.n_evaluations + self.population_size,
-            forest=state.forest,
-            n_nodes=len(state.forest),
-            population=programs[survivors],
-            errors=errors[survivors],
-            elites=elites,
+        candidates = Candidates(errors, forest.size(programs), ages, state.generation)
+        survivors = self._select(forest, programs, candidates)
+        new_state: TwoSEGPState = self.next_state(
+            state, population=programs[survivors], errors=errors[survivors], elites=elites, ages=ages[survivors]
         )
+        return new_state
 
-    def _select(self, programs: Ids, errors: Matrix, generation: int) -> Ids:
-        rng = stream(self.seed, "selection", generation)
+    @cached_property
+    def _sees_candidates(self) -> bool:
+        return sees_candidates(self.select)
+
+    def _select(self, forest: Forest, programs: Ids, candidates: Candidates) -> Ids:
+        rng = stream(self.seed, "selection", candidates.generation)
+        seen = candidates if self._sees_candidates else candidates.errors
         n_cases = getattr(self.select, "n_cases", 0)
         if n_cases:
             n_rows = self.engine.data.n_rows
             rows = rng.choice(n_rows, size=min(n_cases, n_rows), replace=False)
-            cases = row_errors(self.engine, self.source.forest, programs, self.whole, self.loss, rows)
-            survivors = self.select(errors, self.population_size, rng, cases)
+            cases = row_errors(self.engine, forest, programs, self.whole, self.loss, rows)
+            survivors = self.select(seen, self.population_size, rng, cases)
         else:
-            survivors = self.select(errors, self.population_size, rng)
+            survivors = self.select(seen, self.population_size, rng)
         return check_survivors(survivors, self.population_size, programs.size)
-
-    def training_samples(self, state: GPState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
-        return self.samples, np.arange(self.samples.total.size)
 
 
 def check_survivors(survivors: Any, n_selected: int, n_programs: int) -> Ids:
@@ -104,52 +114,3 @@ def check_survivors(survivors: Any, n_selected: int, n_programs: int) -> Ids:
             f"shape {indices.shape} and dtype {indices.dtype}."
         )
     return indices.astype(np.int64)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class _TwoSEGPParameters(EnsembleParameters):
-    """What the regressor and the classifier share: the parameters and the method."""
-
-    selection: Any = "partition"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_one_program_a_sample(self.n_estimators, self.population_size)
-        check_selection(self.selection)
-
-    def _make_part(self, material: Material) -> TwoSEGP:
-        engine = material.engine
-        counts = bootstrap_counts(engine.data.n_rows, self.n_estimators, material.sample_seed)
-        return TwoSEGP(
-            samples=engine.prepare(counts, material.weight),
-            whole=whole_sample(material),
-            select=make_selection(self.selection),
-            **gp_arguments(self, material),
-        )
-
-
-_TEXT = (
-    "One population is evolved; every program has an error on each of `n_estimators` bootstrap samples, and the best "
-    "program ever found on each sample is a member of the ensemble (2SEGP, Virgolin 2021). With default parameters "
-    "this is the paper's method with the paper's settings."
-)
-_OWN = {
-    "selection": (
-        "str, selection or callable",
-        "Who survives of parents and offspring. By default, and in the paper, the best of each sample. Other names, "
-        "and selections with parameters, are in `symgrove.selection`: truncation-best, truncation-worst, "
-        "tournament4-best, tournament4-worst, tournament8-best, tournament8-worst (the paper's ablations), "
-        "partition-tournament, partition-lexicase, partition-10. A function (errors, n_selected, rng) -> indices is "
-        "called with a row of errors for each parent and child and a column for each sample.",
-    )
-}
-
-
-@document("Bagging ensemble of formulas for regression.", _TEXT, parameters=_OWN)
-class TwoSEGPRegressor(_TwoSEGPParameters, EnsembleRegressor):
-    pass
-
-
-@document("Bagging ensemble of formulas for classification.", _TEXT, parameters=_OWN)
-class TwoSEGPClassifier(_TwoSEGPParameters, EnsembleClassifier):
-    pass

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symgrove.models.conformal import Scores, Widths
+from symgrove.models.conformal import ConformalScores, Widths
 from symgrove.models.document import Document, Entries
 from symgrove.models.mixture import Noise
 from symgrove.models.probabilities import LARGEST, Correction
@@ -20,7 +20,7 @@ SOURCES = ("conformal", "oob")
 class Calibration(NamedTuple):
     """What residuals taught: how wide intervals are, and how values scatter."""
 
-    scores: Scores
+    scores: ConformalScores
     noise: Noise
 
 
@@ -58,16 +58,11 @@ def _calibration(entries: Entries, widths: Widths) -> Calibration:
         raise ValueError(
             f"{entries.where} needs scores, a stretch from 0 to {LARGEST_STRETCH:g}, and a deviation above 0."
         )
-    return Calibration(Scores(widths, scores), noise)
-
-
-def correction_to_document(correction: Correction) -> Document:
-    """A classifier's correction."""
-    return {"power": correction.power, "weights": correction.weights.tolist()}
+    return Calibration(ConformalScores(widths, scores), noise)
 
 
 def correction_from_document(entries: Entries, n_classes: int) -> Correction:
-    """Undo `correction_to_document`."""
+    """Undo `Correction.document`."""
     correction = Correction(entries.number("power"), entries.numbers("weights", n_classes))
     largest = np.exp(LARGEST) * (1 + 1e-9)
     is_usable = (correction.weights >= 1 / largest) & (correction.weights <= largest)

@@ -37,7 +37,7 @@ class Widths(NamedTuple):
             return np.minimum(self.floor + self.slope * spread, np.finfo(np.float64).max)
 
 
-class Scores(NamedTuple):
+class ConformalScores(NamedTuple):
     """Sorted scores on rows that a model was not fitted on, and the widths they are in units of."""
 
     widths: Widths
@@ -69,11 +69,11 @@ def _whole(value: float, direction: Callable[[float], int]) -> int:
     return nearest if abs(value - nearest) < 1e-9 * max(1.0, abs(value)) else direction(value)
 
 
-def make_scores(residuals: Matrix, spread: Matrix, widths: Widths) -> Scores:
+def make_scores(residuals: Matrix, spread: Matrix, widths: Widths) -> ConformalScores:
     """Scores of residuals; those that are not finite count as infinite."""
     with np.errstate(all="ignore"):
         scores = residuals / widths.of(spread)
-    return Scores(widths, np.sort(np.where(np.isnan(scores), np.inf, scores)))
+    return ConformalScores(widths, np.sort(np.where(np.isnan(scores), np.inf, scores)))
 
 
 def rows_needed(coverage: float) -> int:

@@ -1,4 +1,4 @@
-"""Models as plain documents of text, numbers and lists, and back.
+"""Plain documents of text, numbers and lists, which models are saved as, and checked access to them.
 
 Reading trusts nothing: every entry is checked for its kind, its length and its range, and memory is taken only for what
 is really there, within an `Allowance`. `Entries` is the checked view of a document.
@@ -7,7 +7,7 @@ is really there, within an `Allowance`. `Entries` is the checked view of a docum
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from symgrove._checks import LARGEST_PROGRAM
 from symgrove.forest.forest import Forest
-from symgrove.forest.primitives import FIRST_PRIMITIVE, PrimitiveSet
-from symgrove.models.ensemble import COMBINE, Ensemble
+from symgrove.forest.primitive_table import FIRST_PRIMITIVE
+from symgrove.forest.primitives import PrimitiveSet
 from symgrove.models.standardization import Standardization
-from symgrove.models.teams import Range, Stack, Teams
 
 Document = dict[str, Any]
 LARGEST_WHOLE = 2**31 - 1
-MOST_LEVELS = 20
 
 
 class Allowance:
@@ -205,168 +203,17 @@ def forest_from_document(entries: Entries, n_features: int, primitives: Primitiv
     return forest
 
 
-# Ensembles of programs
-
-
-def ensemble_to_document(ensemble: Ensemble) -> Document:
-    """An ensemble of programs."""
-    return {
-        "kind": "programs",
-        "forest": forest_to_document(ensemble.forest),
-        "programs": ensemble.programs.tolist(),
-        "program_of": ensemble.program_of.tolist(),
-        "slope": ensemble.slope.tolist(),
-        "intercept": ensemble.intercept.tolist(),
-        "fallback": ensemble.fallback,
-        "mean": ensemble.standardization.mean.tolist(),
-        "spread": ensemble.standardization.spread.tolist(),
-        "aggregation": ensemble.aggregation,
-        "threshold": ensemble.threshold,
-    }
-
-
-def ensemble_from_document(
-    entries: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance
-) -> Ensemble:
-    """The ensemble of a document."""
-    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
-    programs = _programs(entries, forest)
-    program_of = entries.wholes("program_of", 0, programs.size - 1)
-    if np.unique(program_of).size != programs.size or program_of.size == 0:
-        raise ValueError(f"{entries.where} has programs without members, or no members.")
-    return Ensemble(
-        forest,
-        programs,
-        program_of,
-        entries.numbers("slope", program_of.size),
-        entries.numbers("intercept", program_of.size),
-        entries.number("fallback"),
-        _standardization(entries, n_features),
-        entries.text("aggregation", tuple(COMBINE)),
-        entries.number("threshold"),
-    )
-
-
-def _programs(entries: Entries, forest: Forest) -> NDArray[np.int64]:
+def programs_from(entries: Entries, forest: Forest) -> NDArray[np.int64]:
+    """Different roots."""
     programs = entries.wholes("programs", 0, len(forest) - 1)
     if np.unique(programs).size != programs.size:
         raise ValueError(f"'programs' of {entries.where} must differ.")
     return programs
 
 
-def _standardization(entries: Entries, n_features: int) -> Standardization:
+def standardization_from(entries: Entries, n_features: int) -> Standardization:
+    """Of the features."""
     spread = entries.numbers("spread", n_features)
     if (spread <= 0).any():
         raise ValueError(f"'spread' of {entries.where} must be above zero.")
     return Standardization(entries.numbers("mean", n_features), spread)
-
-
-# Stacks of teams
-
-
-def stack_to_document(stack: Stack) -> Document:
-    """A stack of ensembles of teams."""
-    return {
-        "kind": "teams",
-        "base": stack.base.tolist(),
-        "weights": stack.weights.tolist(),
-        "levels": [_teams_to_document(teams) for teams in stack.levels],
-    }
-
-
-def _teams_to_document(teams: Teams) -> Document:
-    rows = [np.flatnonzero(row) for row in teams.coefficients]
-    return {
-        "forest": forest_to_document(teams.forest),
-        "programs": teams.programs.tolist(),
-        "centre": teams.centre.tolist(),
-        "scale": teams.spread.tolist(),
-        "terms": [row.tolist() for row in rows],
-        "coefficients": [own[row].tolist() for own, row in zip(teams.coefficients, rows, strict=True)],
-        "intercept": teams.intercept.tolist(),
-        "target_of": teams.target_of.tolist(),
-        "mean": teams.standardization.mean.tolist(),
-        "spread": teams.standardization.spread.tolist(),
-        "feature_range": _range_to_document(teams.features),
-        "term_range": _range_to_document(teams.terms),
-        "prediction_range": _range_to_document(teams.predictions),
-        "aggregation": teams.aggregation,
-        "is_logistic": teams.is_logistic,
-        "errors": optional_numbers(teams.errors),
-    }
-
-
-def _range_to_document(found: Range | None) -> Document | None:
-    if found is None:
-        return None
-    return {"low": np.atleast_1d(found.low).tolist(), "high": np.atleast_1d(found.high).tolist()}
-
-
-def stack_from_document(
-    entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet, allowance: Allowance
-) -> Stack:
-    """The stack of a document."""
-    if len(entries.items("levels")) > MOST_LEVELS:
-        raise ValueError(f"{entries.where} has more than {MOST_LEVELS} levels.")
-    own = n_features, n_targets, primitives, allowance
-    levels = tuple(_teams_from_document(e, *own) for e in entries.each("levels"))
-    weights = entries.numbers("weights", len(levels))
-    return Stack(levels, weights, entries.numbers("base", n_targets))
-
-
-def _teams_from_document(
-    entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet, allowance: Allowance
-) -> Teams:
-    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
-    programs = _programs(entries, forest)
-    n_terms = programs.size
-    intercept = entries.numbers("intercept")
-    n_teams = intercept.size
-    target_of = entries.wholes("target_of", 0, n_targets - 1, n_teams)
-    if set(target_of.tolist()) != set(range(n_targets)):
-        raise ValueError(f"{entries.where} has a target without teams.")
-    scale = entries.numbers("scale", n_terms)
-    if (scale <= 0).any():
-        raise ValueError(f"'scale' of {entries.where} must be above zero.")
-    return Teams(
-        forest=forest,
-        programs=programs,
-        centre=entries.numbers("centre", n_terms),
-        spread=scale,
-        coefficients=_coefficients(entries, n_teams, n_terms, allowance),
-        intercept=intercept,
-        target_of=target_of,
-        standardization=_standardization(entries, n_features),
-        features=_range(entries, "feature_range", n_features, np.asarray),
-        terms=_range(entries, "term_range", n_terms, np.asarray),
-        predictions=_range(entries, "prediction_range", 1, lambda a: float(a[0])),
-        aggregation=entries.text("aggregation", ("interquartile", "mean")),
-        is_logistic=entries.flag("is_logistic"),
-        errors=entries.numbers("errors", n_teams, is_optional=True),
-    )
-
-
-def _coefficients(entries: Entries, n_teams: int, n_terms: int, allowance: Allowance) -> NDArray[np.float64]:
-    terms, values = entries.items("terms"), entries.items("coefficients")
-    if not len(terms) == len(values) == n_teams:
-        raise ValueError(f"'terms' and 'coefficients' of {entries.where} must have a list for each of {n_teams} teams.")
-    allowance.take_places(n_teams * n_terms)
-    # A term whose coefficient is still zero is in no list of the teams.
-    if n_terms > n_teams + sum(len(t) for t in terms if isinstance(t, list)):
-        raise ValueError(f"{entries.where} has {n_terms} terms for {n_teams} teams, most of them in no team.")
-    found = np.zeros((n_teams, n_terms))
-    for j, pair in enumerate(zip(terms, values, strict=True)):
-        own = Entries(dict(zip(("terms", "coefficients"), pair, strict=True)), f"team {j} of {entries.where}")
-        indices = own.wholes("terms", 0, n_terms - 1)
-        found[j, indices] = own.numbers("coefficients", indices.size)
-    return found
-
-
-def _range(entries: Entries, name: str, length: int, shape: Callable[[Any], Any]) -> Range | None:
-    if entries.any(name) is None:
-        return None
-    own = entries.entries(name)
-    low, high = own.numbers("low", length), own.numbers("high", length)
-    if (low > high).any():
-        raise ValueError(f"{name!r} of {entries.where} has a lowest value above the highest.")
-    return Range(shape(low), shape(high))

@@ -26,7 +26,7 @@ class OutOfBag(NamedTuple):
     error: NDArray[np.float64]
 
 
-class Samples(NamedTuple):
+class RowsLeftOut(NamedTuple):
     """Which training rows members left out, a bit for each, and where these rows are in what the user gave."""
 
     packed: list[NDArray[np.uint8]]
@@ -37,9 +37,9 @@ class Samples(NamedTuple):
         return [np.unpackbits(bits, axis=1, count=self.rows.size).astype(bool) for bits in self.packed]
 
 
-def pack_samples(outside: Sequence[NDArray[np.bool_]], rows: NDArray[np.intp]) -> Samples:
+def pack_samples(outside: Sequence[NDArray[np.bool_]], rows: NDArray[np.intp]) -> RowsLeftOut:
     """Undo `Samples.masks`."""
-    return Samples([np.packbits(mask, axis=1) for mask in outside], rows)
+    return RowsLeftOut([np.packbits(mask, axis=1) for mask in outside], rows)
 
 
 def predict_out_of_bag(
@@ -49,11 +49,13 @@ def predict_out_of_bag(
     outside: NDArray[np.bool_],
     weight: NDArray[np.float64] | None,
     head: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
+    row_loss: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> OutOfBag:
     """What the members that did not train on a row say together, after the head.
 
     The head is None for regression, else votes or clipping; `outside` tells which rows each member did not train on,
-    (n_members, n_rows). A member's error is its mean squared residual, or the share of its votes that are wrong.
+    (n_members, n_rows). A member's error is the mean of `row_loss`, of squares by default, or the share of its votes
+    that are wrong.
     """
     prediction, spread = np.empty((2, len(X)))
     losses, weights = np.zeros((2, ensemble.n_samples))
@@ -64,7 +66,10 @@ def predict_out_of_bag(
         prediction[rows] = COMBINE[ensemble.aggregation](said, np.nan)
         with np.errstate(all="ignore"):
             spread[rows] = np.sqrt(mean_of_finite((said - mean_of_finite(said, np.nan)) ** 2, np.nan))
-            loss = (members - y[rows]) ** 2 if head is None else np.abs(votes_of(members, ensemble.threshold) - y[rows])
+            if head is not None:
+                loss = np.abs(votes_of(members, ensemble.threshold) - y[rows])
+            else:
+                loss = (members - y[rows]) ** 2 if row_loss is None else row_loss(y[rows], members)
         is_known = np.isfinite(loss)
         w = np.where(is_known, 1.0 if weight is None else weight[rows], 0.0)
         losses += (w * np.where(is_known, loss, 0.0)).sum(axis=1)

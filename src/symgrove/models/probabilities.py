@@ -8,7 +8,7 @@ with a slight pull towards no correction, so that few rows, or rows that are all
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ class Correction(NamedTuple):
         """Corrected shares, (n_rows, n_classes)."""
         raised = self.weights * np.maximum(shares, self.floor) ** self.power
         return raised / raised.sum(axis=1, keepdims=True)
+
+    def document(self) -> dict[str, Any]:
+        """For a model file."""
+        return {"power": self.power, "weights": self.weights.tolist()}
 
 
 def fit_correction(shares: Matrix, labels: NDArray[np.intp]) -> Correction:

@@ -21,7 +21,7 @@ N_FOLDS = 5
 Combine = Callable[[Matrix], Matrix]
 
 
-class Steps(NamedTuple):
+class PruningSteps(NamedTuple):
     """What was chosen, step by step, and the squared error of each step on every row, when it was not used."""
 
     chosen: list[int]
@@ -30,7 +30,7 @@ class Steps(NamedTuple):
 
 def choose_members(
     members: Matrix, target: Matrix, n_steps: int, combine: Combine | None, folds: list[Matrix]
-) -> Steps:
+) -> PruningSteps:
     """Steps of choosing members, (n_members, n_rows); `combine` is None for the mean."""
     losses = np.empty((n_steps, target.size))
     for held_out in folds:
@@ -40,7 +40,7 @@ def choose_members(
             picked = members[chosen[: step + 1]][:, held_out]
             said = picked.mean(axis=0) if combine is None else combine(picked)
             losses[step, held_out] = (said - target[held_out]) ** 2
-    return Steps(_choose_members(members, target, n_steps, combine), losses)
+    return PruningSteps(_choose_members(members, target, n_steps, combine), losses)
 
 
 def _choose_members(members: Matrix, target: Matrix, n_steps: int, combine: Combine | None) -> list[int]:

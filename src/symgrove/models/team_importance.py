@@ -6,12 +6,16 @@ correlation, normalised to sum to one over the features. It describes the model,
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.models.teams import Stack
 from symgrove.rng import stream
+
+if TYPE_CHECKING:
+    from symgrove.models.stack import Stack
 
 N_ROWS = 64
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
 from symgrove.models.shown import Shown
-from symgrove.models.teams import Stack, Teams
+from symgrove.models.teams import Teams
+
+if TYPE_CHECKING:
+    from symgrove.models.stack import Stack
 
 Matrix = NDArray[np.float64]
 
@@ -95,8 +97,7 @@ class SizePoint(Shown):
     _names: Sequence[str] | None = field(repr=False, compare=False)
 
     def _shown(self) -> tuple[Forest, int]:
-        forest = self._stack.levels[0].forest
-        found = stack_as_sum(self._stack, forest.n_features, forest.primitives)
+        found = stack_as_sum(self._stack)
         assert found is not None  # it has one team
         return found
 
@@ -143,9 +144,7 @@ class SharedTerm(NamedTuple):
     effect: float
 
 
-def list_teams(
-    stack: Stack, names: Sequence[str] | None, targets: Sequence[Any] | None, labels: list[str]
-) -> list[TeamMember]:
+def list_teams(stack: Stack, names: Sequence[str] | None, targets: Any, labels: Sequence[str]) -> list[TeamMember]:
     """All teams of all levels; for each target, weights sum to the weights of the levels."""
     members = []
     for weight, teams, label in zip(stack.weights, stack.levels, labels, strict=True):
@@ -182,14 +181,14 @@ def _sum(forest: Forest, teams: Teams, coefficients: Matrix, intercept: float, *
     return total
 
 
-def stack_as_sum(stack: Stack, n_features: int, primitives: PrimitiveSet) -> tuple[Forest, int] | None:
+def stack_as_sum(stack: Stack) -> tuple[Forest, int] | None:
     """The whole model as one simplified sum, without clips; log odds if it is a classifier's; None if it is no sum."""
     is_mean = all(t.n_teams < 4 or t.aggregation == "mean" for t in stack.levels)
     is_logistic = any(t.is_logistic for t in stack.levels)
     is_one_team = len(stack.levels) == 1 and stack.levels[0].n_teams == 1 and stack.weights[0] == 1
     if len(stack.base) > 1 or not is_mean or (is_logistic and not is_one_team):
         return None
-    forest = Forest(n_features, primitives)
+    forest = Forest(stack.n_features, stack.primitives)
     total = forest.constant(float((1 - stack.weights.sum()) * stack.base[0]))
     for weight, teams in zip(stack.weights, stack.levels, strict=True):
         coefficients, intercept = weight * teams.coefficients.mean(axis=0), float(weight * teams.intercept.mean())
@@ -203,7 +202,7 @@ def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) 
         return []
     if len(stack.base) > 1:
         raise ValueError("teams of different classes share no sum; `ensemble_` has the sums of the teams.")
-    teams = stack.levels[int(np.argmax(stack.weights))]
+    teams = stack.heaviest
     mean = teams.coefficients.mean(axis=0)
     order = np.argsort(-np.abs(mean), kind="stable")[:n_most]
     found = []

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
 
 class _Callable(ModuleType):
-    def __call__(self, model: Any, X: Any, y: Any, **options: Any) -> str:
+    def __call__(self, model: Estimator, X: Any, y: Any, **options: Any) -> str:
         """See `symgrove.report.build.report`."""
         # Loaded late: it brings other models of scikit-learn with it.
         from symgrove.report.build import report

@@ -16,6 +16,9 @@ from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from symgrove._checks import check_number
 from symgrove._files import atomic_write
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import parameters_of, score_left_out, weight_sum_of
+from symgrove.estimators.grove import GroveEstimator
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.figures import draw_all
@@ -29,7 +32,7 @@ PACKAGES = ("symgrove", "numpy", "numba", "scikit-learn", "scipy", "matplotlib")
 
 
 def report(
-    model: Any,
+    model: Estimator,
     X: Any,
     y: Any,
     *,
@@ -65,7 +68,7 @@ def report(
     start = time.perf_counter()
     rows = choose_rows(model, X, y, train)
     exports = all_exports(model, None if model_file is None else os.fspath(model_file))
-    has_plan = any(export.content for export in exports)
+    script = next(export for export in exports if export.name == "javascript")
     with warnings.catch_warnings():
         # Few rows, features that are all alike: the page shows what there is.
         warnings.filterwarnings("ignore", message=".*rows are too few for a coverage")
@@ -79,10 +82,11 @@ def report(
             rows=rows,
             data=summarise(model, rows),
             scores=score_all(model, rows, coverage),
-            figures=draw_all(model, rows, coverage, has_plan=has_plan),
+            figures=draw_all(model, rows, coverage),
             formulas=all_formulas(model),
             exports=exports,
-            what_if=controls(model, rows, coverage) if has_plan else None,
+            what_if=None if script.problem else controls(model, rows, coverage),
+            no_script=script.problem,
             about=_about(model),
             parameters=_parameters(model),
             seconds=time.perf_counter() - start,
@@ -111,10 +115,10 @@ def _page(**facts: Any) -> str:
     return found
 
 
-def _parameters(model: Any) -> list[tuple[str, str, bool]]:
+def _parameters(model: Estimator) -> list[tuple[str, str, bool]]:
     """Name and value at the time of the fit, and whether it is not the default."""
     defaults = type(model)().get_params(deep=False)
-    given = model._fitted_with
+    given = parameters_of(model)
     return [(name, _short(value), repr(value) != repr(defaults[name])) for name, value in sorted(given.items())]
 
 
@@ -123,16 +127,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
-def _stacked(model: Any) -> str:
-    if model.stacking_weight_sum_ == 1 and math.isnan(model.validation_score_):
+def _stacked(weight_sum: float, score: float) -> str:
+    if weight_sum == 1 and math.isnan(score):
         return "1: the strength was not chosen, so it says nothing about the data"
-    return (
-        f"{model.stacking_weight_sum_:.2f}, at most 1; the rest of the prediction is the target's mean. Not a share "
-        "of its variation"
-    )
+    return f"{weight_sum:.2f}, at most 1; the rest of the prediction is the target's mean. Not a share of its variation"
 
 
-def _about(model: Any) -> list[tuple[str, str]]:
+def _about(model: Estimator) -> list[tuple[str, str]]:
     seconds = model.history_.get("seconds")
     told = [
         ("estimator", type(model).__name__),
@@ -141,7 +142,8 @@ def _about(model: Any) -> list[tuple[str, str]]:
     ]
     if seconds is not None and len(seconds):
         told.append(("time of the evolution", f"{float(seconds[-1]):.1f} s"))
-    if hasattr(model, "stacking_weight_sum_"):
-        told.append(("sum of the stacking weights", _stacked(model)))
+    weight_sum = weight_sum_of(model) if isinstance(model, GroveEstimator) else None
+    if weight_sum is not None:
+        told.append(("sum of the stacking weights", _stacked(weight_sum, score_left_out(model).value)))
     told += [(name, version(name)) for name in PACKAGES]
     return [*told, ("Python", platform.python_version())]

@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from symgrove.inspection._input import names_of, some_rows
-from symgrove.report.rows import Rows
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.fitted import labels_of
+from symgrove.inspection._input import some_rows
+from symgrove.report.rows import ReportRows
 
 Matrix = NDArray[np.float64]
 ALMOST = 0.999  # rank correlation from which on a feature is suspected to be the target, or another feature
@@ -38,11 +41,11 @@ class DataSummary(NamedTuple):
     warnings: list[str]
 
 
-def summarise(model: Any, rows: Rows) -> DataSummary:
+def summarise(model: Estimator, rows: ReportRows) -> DataSummary:
     """Look at all rows that were given."""
-    X, y, names = rows.X, rows.y, names_of(model)
+    X, y, names = rows.X, rows.y, labels_of(model)
     columns = [_column(name, X[:, j]) for j, name in enumerate(names)]
-    is_classifier = hasattr(model, "classes_")
+    is_classifier = isinstance(model, Classifier)
     target = _classes(y) if is_classifier else _column("target", y)
     found = [*_duplicates(X, y), *_constants(X, names), *_leaks(X, y, names, is_classifier=is_classifier)]
     found += _twins(X, names) if len(names) <= MOST_FEATURES else []
@@ -131,7 +134,7 @@ def _rare_classes(y: NDArray[Any]) -> list[str]:
     return [f"Rare classes: {', '.join(rare)}. Accuracy says little about them."] if rare else []
 
 
-def _too_few(X: Matrix, rows: Rows) -> list[str]:
+def _too_few(X: Matrix, rows: ReportRows) -> list[str]:
     found = [] if len(rows.X_test) >= 50 else [f"Only {len(rows.X_test)} rows to judge on: scores are rough."]
     if X.shape[1] > len(X):
         found.append("More features than rows.")

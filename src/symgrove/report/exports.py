@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 import shlex
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from symgrove.export.plan import Plan
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import plan_of
 from symgrove.export.targets import export
+from symgrove.models.plan import Plan
 
 LANGUAGES = {
     "python": "Python (NumPy)",
@@ -32,12 +34,9 @@ class Packed(NamedTuple):
     problem: str
 
 
-def all_exports(model: Any, file: str | None = None) -> list[Packed]:
+def all_exports(model: Estimator, file: str | None = None) -> list[Packed]:
     """Every language of the page; `file` is the model's, if it has one."""
-    try:
-        plan = model._plan()
-    except ValueError as error:  # functions of the user's own
-        return [Packed(name, label, "", 0, str(error)) for name, label in LANGUAGES.items()]
+    plan = plan_of(model)
     return [_packed(plan, name, label, file) for name, label in LANGUAGES.items()]
 
 

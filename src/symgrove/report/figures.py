@@ -11,8 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrove import inspection
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.fitted import intervals_of, plan_of
+from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import features_to_show, some_rows
-from symgrove.report.rows import Rows
+from symgrove.inspection.derivatives import unknown_derivatives
+from symgrove.report.rows import ReportRows
 
 INK = "#123456"  # stands for the colour of the page's text
 STYLE: dict[Any, Any] = {
@@ -27,7 +32,7 @@ STYLE: dict[Any, Any] = {
     ),
     **{f"boxplot.{part}props.color": INK for part in ("whisker", "cap", "median")},
 }
-# Rows that each kind of plot looks at.
+# ReportRows that each kind of plot looks at.
 MOST_ROWS = 1000
 ROWS_FOR_CURVES = 60
 ROWS_FOR_PAIRS = 25
@@ -43,20 +48,18 @@ class Figure(NamedTuple):
     text: str
 
 
-def draw_all(model: Any, rows: Rows, coverage: float, *, has_plan: bool) -> list[Figure]:
-    """All plots that the model allows; derivatives need a plan."""
+def draw_all(model: Estimator, rows: ReportRows, coverage: float) -> list[Figure]:
+    """All plots that the model allows."""
     some = some_rows(len(rows.X_test), MOST_ROWS, 0)
     X, y = rows.X_test[some], rows.y_test[some]
-    is_regressor = not hasattr(model, "classes_")
-    has_intervals = is_regressor and bool(getattr(model, "_calibrations", {}))
-    found = _of_errors(model, X, y, coverage if has_intervals else None) if is_regressor else []
-    if has_intervals or not is_regressor:
+    found = _of_errors(model, X, y, coverage) if isinstance(model, Regressor) else []
+    if not isinstance(model, Regressor) or intervals_of(model).known:
         found.append(_calibration(model, X, y, rows))
     found.append(_convergence(model))
     if len(model.predict_members(X[:1]).reshape(-1, 1)) > 1:
         found.append(_agreement(model, X, y))
     found += [_importances(model, X, y), *_curves(model, X)]
-    if has_plan:
+    if not unknown_derivatives(plan_of(model)):
         found.append(_derivatives(model, X))
     if X.shape[1] > 1:
         found.append(_interactions(model, X))
@@ -77,34 +80,34 @@ def _draw(plot: Callable[[Any], Any], width: float = 4.2, height: float = 3.0) -
     return re.sub(r' (width|height)="[^"]*"', "", svg, count=2)  # the page decides how large it is
 
 
-def _of_errors(model: Any, X: Any, y: Any, coverage: float | None) -> list[Figure]:
+def _of_errors(model: Regressor, X: Any, y: Any, coverage: float) -> list[Figure]:
     some = some_rows(len(X), 300, 0)
-    intervals = None if coverage is None else model.predict_interval(X[some], coverage)
+    intervals = model.predict_interval(X[some], coverage) if intervals_of(model).known else None
     display = inspection.PredictionErrorDisplay(y[some], model.predict(X[some]), intervals)
-    text = "Each point is a row." + ("" if coverage is None else f" Grey bars are intervals for {100 * coverage:g} %.")
+    text = "Each point is a row." + ("" if intervals is None else f" Grey bars are intervals for {100 * coverage:g} %.")
     return [
         Figure("errors", "Predicted against actual", _draw(display.plot), text),
         Figure("errors", "Residuals", _draw(partial(display.plot, kind="residual_vs_predicted")), text),
     ]
 
 
-def _calibration(model: Any, X: Any, y: Any, rows: Rows) -> Figure:
+def _calibration(model: Estimator, X: Any, y: Any, rows: ReportRows) -> Figure:
     svg = _draw(lambda ax: inspection.CalibrationDisplay.from_estimator(model, X, y, ax=ax))
     text = "On the line, promises hold; the grey band is what chance does to a perfect model."
     if rows.is_calibrated_on:
         text += " Some of these rows calibrated the model, which brings it near the line."
-    title = "Probabilities against frequencies" if hasattr(model, "classes_") else "Coverage of intervals"
+    title = "Probabilities against frequencies" if isinstance(model, Classifier) else "Coverage of intervals"
     return Figure("errors", title, svg, text)
 
 
-def _convergence(model: Any) -> Figure:
+def _convergence(model: Estimator) -> Figure:
     svg = _draw(lambda ax: inspection.ConvergenceDisplay.from_estimator(model, ax=ax))
     return Figure(
         "evolution", "Convergence", svg, "Errors of the members on their own samples: median, lowest, highest."
     )
 
 
-def _agreement(model: Any, X: Any, y: Any) -> Figure:
+def _agreement(model: Estimator, X: Any, y: Any) -> Figure:
     found = inspection.agreement(model, X, y)
     svg = _draw(lambda ax: inspection.AgreementDisplay(found).plot(ax=ax))
     text = (
@@ -114,7 +117,7 @@ def _agreement(model: Any, X: Any, y: Any) -> Figure:
     return Figure("evolution", "Agreement of the members", svg, text)
 
 
-def _importances(model: Any, X: Any, y: Any) -> Figure:
+def _importances(model: Estimator, X: Any, y: Any) -> Figure:
     some = some_rows(len(X), 300, 0)
     height = 1.2 + 0.22 * min(X.shape[1], 15)
     svg = _draw(
@@ -124,19 +127,19 @@ def _importances(model: Any, X: Any, y: Any) -> Figure:
     return Figure("features", "Importance", svg, "How much the score falls when a feature is shuffled.")
 
 
-def _curves(model: Any, X: Any) -> list[Figure]:
+def _curves(model: Estimator, X: Any) -> list[Figure]:
     found = []
     for j in features_to_show(model, None, N_CURVES):
         if np.unique(X[:, j]).size < 2:
             continue
         curve = inspection.partial_dependence(model, X, j, n_points=16, n_rows=ROWS_FOR_CURVES)
-        label = "prediction" if not hasattr(model, "classes_") else f"probability of {model.classes_[-1]}"
+        label = f"probability of {model.classes_[-1]}" if isinstance(model, Classifier) else "prediction"
         display = inspection.PartialDependenceDisplay([curve], label)
         found.append(Figure("curves", curve.feature, _draw(display.plot), ""))
     return found
 
 
-def _derivatives(model: Any, X: Any) -> Figure:
+def _derivatives(model: Estimator, X: Any) -> Figure:
     height = 1.2 + 0.22 * min(X.shape[1], 15)
     some = some_rows(len(X), 200, 0)
     svg = _draw(lambda ax: inspection.DerivativeDisplay.from_estimator(model, X[some], ax=ax), height=height)
@@ -146,7 +149,7 @@ def _derivatives(model: Any, X: Any) -> Figure:
     return Figure("features", "Sensitivity", svg, text + "between the whiskers.")
 
 
-def _interactions(model: Any, X: Any) -> Figure:
+def _interactions(model: Estimator, X: Any) -> Figure:
     pairs = inspection.interactions(model, X, n_most=5, n_rows=ROWS_FOR_PAIRS)
     height = 1.2 + 0.22 * min(len(pairs), 10)
     svg = _draw(lambda ax: inspection.InteractionDisplay(pairs).plot(ax=ax), height=height)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.fitted import labels_of
+from symgrove.estimators.grove import GroveEstimator
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
 from symgrove.forest.text import parse, to_text
-from symgrove.inspection._input import names_of
+from symgrove.models.team_members import SharedTerm
 
 MOST_SHOWN = 50
 LONGEST_MATHS = 60  # nodes; longer formulas are text
@@ -32,10 +36,10 @@ class Formulas(NamedTuple):
     recurring: list[tuple[str, str]]
 
 
-def all_formulas(model: Any) -> Formulas:
+def all_formulas(model: Estimator) -> Formulas:
     """Members of an ensemble of programs; of teams the terms they share."""
     recurring = [(part.formula, f"{part.share:.0%}") for part in model.consensus(8)]
-    if hasattr(model, "shared_terms"):
+    if isinstance(model, GroveEstimator):
         return _terms(model, recurring)
     members = sorted(model.ensemble_, key=lambda member: -member.weight)
     items = [_formula(m, f"{m.weight:.1%} of the ensemble, {m.size} nodes{_of_class(m)}") for m in members[:MOST_SHOWN]]
@@ -44,26 +48,26 @@ def all_formulas(model: Any) -> Formulas:
     return Formulas(text, items, recurring)
 
 
-def _combination(model: Any) -> str:
-    if hasattr(model, "classes_"):
+def _combination(model: Estimator) -> str:
+    if isinstance(model, Classifier):
         return (
             "Members vote for a class."
             if model.classes_.size == 2
             else "Each class has members; the highest mean wins."
         )
-    return f"The prediction is their {model._ensembles[0].aggregation}."
+    return f"The prediction is their {model.model_.aggregation}."
 
 
 def _of_class(member: Any) -> str:
     return "" if member.target is None else f", class {member.target}"
 
 
-def _terms(model: Any, recurring: list[tuple[str, str]]) -> Formulas:
+def _terms(model: GroveEstimator, recurring: list[tuple[str, str]]) -> Formulas:
     if len(model.ensemble_) == 1:
         member = model.ensemble_[0]
         label = f"{member.n_terms} terms, {member.size} nodes"
         return Formulas("The model is one formula, a sum of terms.", [_formula(member, label)], recurring)
-    if hasattr(model, "classes_") and model.classes_.size > 2:
+    if isinstance(model, Classifier) and model.classes_.size > 2:
         text = f"{len(model.ensemble_)} teams, each a sum of terms for one class; the highest mean probability wins."
         return Formulas(text, [], recurring)
     items = [_term(model, term) for term in model.shared_terms(MOST_SHOWN // 2)]
@@ -74,10 +78,9 @@ def _terms(model: Any, recurring: list[tuple[str, str]]) -> Formulas:
     return Formulas(text, items, recurring)
 
 
-def _term(model: Any, term: Any) -> Formula:
-    stack = model._ensembles[0]
-    names = names_of(model)
-    forest = Forest(model.n_features_in_, stack.levels[0].forest.primitives)
+def _term(model: GroveEstimator, term: SharedTerm) -> Formula:
+    names = labels_of(model)
+    forest = Forest(model.n_features_in_, model.model_.primitives)
     root = parse(forest, term.formula, names)
     label = f"× {term.coefficient:+.3g} ± {term.spread:.2g}, in {term.share:.0%} of the teams"
     return Formula(

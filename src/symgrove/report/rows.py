@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import seen_by
 from symgrove.inspection._input import rows_and_target
 from symgrove.models.seen_rows import join_marks, marks_of, seen_rows
 
@@ -15,7 +17,7 @@ FEWEST = 20  # rows that are worth a score
 MOST_TO_TRAIN = 10_000  # rows that other models are trained on
 
 
-class Rows(NamedTuple):
+class ReportRows(NamedTuple):
     """Rows of a report.
 
     Attributes
@@ -23,9 +25,9 @@ class Rows(NamedTuple):
     X, y
         All rows that were given.
     X_test, y_test
-        Rows that scores and plots are made of.
+        ReportRows that scores and plots are made of.
     X_train, y_train
-        Rows for the models that it is compared with; None: they are cross-validated on the others, or trained
+        ReportRows for the models that it is compared with; None: they are cross-validated on the others, or trained
         on a part of them.
     note : str
         What the reader must know about the rows.
@@ -34,7 +36,7 @@ class Rows(NamedTuple):
     is_calibrated_on : bool
         Whether test rows calibrated the model.
     n_fitted : int or None
-        Rows that the model was fitted on, if they are known; copies of a row may count once.
+        ReportRows that the model was fitted on, if they are known; copies of a row may count once.
     is_same_training : bool
         Whether the training rows are all rows that the model was fitted on, and no others.
     """
@@ -52,10 +54,10 @@ class Rows(NamedTuple):
     is_same_training: bool
 
 
-def choose_rows(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Rows:
+def choose_rows(model: Estimator, X: Any, y: Any, train: tuple[Any, Any] | None) -> ReportRows:
     """Sort the rows into new ones and those that the model was fitted on."""
     X, y, targets = rows_and_target(model, X, y)
-    known = getattr(model, "_seen", {})
+    known = seen_by(model)
     own = marks_of(X, targets)
     fit, X_train, y_train, trained = known.get("fit"), None, None, None
     fitted = fit
@@ -75,7 +77,7 @@ def choose_rows(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Ro
     is_same = trained is not None and (fitted is None or np.array_equal(np.unique(trained), fitted))
     n_fitted = trained.size if is_same and trained is not None else None if fitted is None else fitted.size
     is_new = fit is not None and not is_seen[test].any()
-    return Rows(X, y, X[test], y[test], X_train, y_train, note, is_new, n_calibrated > 0, n_fitted, is_same)
+    return ReportRows(X, y, X[test], y[test], X_train, y_train, note, is_new, n_calibrated > 0, n_fitted, is_same)
 
 
 def _note(n_test: int, n_seen: int, n_calibrated: int, X_train: Matrix | None, *, is_known: bool) -> str:

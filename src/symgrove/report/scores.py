@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +21,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from symgrove._workers import n_workers
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.fitted import classes_of, intervals_of, score_left_out
+from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import some_rows
-from symgrove.methods._run import n_workers
-from symgrove.report.rows import MOST_TO_TRAIN, Rows
+from symgrove.report.rows import MOST_TO_TRAIN, ReportRows
 
 Matrix = NDArray[np.float64]
+Measure = Callable[[NDArray[Any], Matrix], list[str]]  # of targets and predictions
 N_FOLDS = 5
 MOST_ROWS_FOR_FOLDS = 2500  # with more, one fifth is judged: five forests would take longer than the rest of the page
 
@@ -38,7 +45,7 @@ class Score(NamedTuple):
     is_own: bool
 
 
-class Scores(NamedTuple):
+class ScoreTable(NamedTuple):
     """The table, what makes it unequal, and what intervals do on the rows."""
 
     columns: list[str]
@@ -47,25 +54,30 @@ class Scores(NamedTuple):
     intervals: str
 
 
-def score_all(model: Any, rows: Rows, coverage: float) -> Scores:
+def score_all(model: Estimator, rows: ReportRows, coverage: float) -> ScoreTable:
     """Score the model and the others."""
-    is_classifier = hasattr(model, "classes_")
-    measure = _of_classes if is_classifier else _of_numbers
-    columns = ["accuracy", "balanced accuracy", "log loss"] if is_classifier else ["R²", "RMSE", "mean absolute error"]
-    predicted = model.predict_proba(rows.X_test) if is_classifier else model.predict(rows.X_test)
+    if isinstance(model, Classifier):
+        measure: Measure = partial(_of_classes, model.classes_)
+        columns = ["accuracy", "balanced accuracy", "log loss"]
+        predicted = model.predict_proba(rows.X_test)
+    else:
+        measure = _of_numbers
+        columns = ["R²", "RMSE", "mean absolute error"]
+        predicted = model.predict(rows.X_test)
     how = "new rows" if rows.is_new else "rows that it may have been fitted on"
     own = type(model).__name__
     n_own = "not known" if rows.n_fitted is None else str(rows.n_fitted)
     lines = [
-        Score(own, measure(rows.y_test, predicted, model), n_own, how, True),
+        Score(own, measure(rows.y_test, predicted), n_own, how, True),
         *_out_of_sample(model, own, columns),
     ]
     others = [_score_other(name, other, model, rows, measure) for name, other in _others(model).items()]
     caution = _caution(rows, n_own, next((line.n_trained for line in others if line.n_trained), ""))
-    return Scores(columns, lines + others, caution, "" if is_classifier else _intervals(model, rows, coverage))
+    intervals = _intervals(model, rows, coverage) if isinstance(model, Regressor) else ""
+    return ScoreTable(columns, lines + others, caution, intervals)
 
 
-def _caution(rows: Rows, n_own: str, n_others: str) -> str:
+def _caution(rows: ReportRows, n_own: str, n_others: str) -> str:
     """What a reader must know before comparing lines."""
     if not n_others or (n_own == n_others and rows.is_same_training):
         return ""
@@ -80,20 +92,17 @@ def _caution(rows: Rows, n_own: str, n_others: str) -> str:
     return text
 
 
-def _out_of_sample(model: Any, name: str, columns: list[str]) -> list[Score]:
+def _out_of_sample(model: Estimator, name: str, columns: list[str]) -> list[Score]:
     """What the model knows of itself from rows that were left out."""
-    for attribute, how in (
-        ("validation_score_", "rows held out of whole evolutions"),
-        ("oob_score_", "out-of-bag, optimistic"),
-    ):
-        value = getattr(model, attribute, float("nan"))
-        if np.isfinite(value):
-            return [Score(f"{name}, left out", [f"{value:.3f}", *[""] * (len(columns) - 1)], "", how, True)]
-    return []
+    value, is_held_out = score_left_out(model)
+    if not np.isfinite(value):
+        return []
+    how = "rows held out of whole evolutions" if is_held_out else "out-of-bag, optimistic"
+    return [Score(f"{name}, left out", [f"{value:.3f}", *[""] * (len(columns) - 1)], "", how, True)]
 
 
-def _others(model: Any) -> dict[str, Any]:
-    if hasattr(model, "classes_"):
+def _others(model: Estimator) -> dict[str, Any]:
+    if isinstance(model, Classifier):
         return {
             "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
             "random forest": RandomForestClassifier(n_jobs=model.n_jobs, random_state=0),
@@ -106,7 +115,7 @@ def _others(model: Any) -> dict[str, Any]:
     }
 
 
-def _score_other(name: str, other: Any, model: Any, rows: Rows, measure: Any) -> Score:
+def _score_other(name: str, other: Any, model: Estimator, rows: ReportRows, measure: Measure) -> Score:
     """Train and score another model; rows that it cannot take (one class, very few) make an empty line."""
     how = "cross-validated on these rows"
     if rows.X_train is not None:
@@ -117,12 +126,12 @@ def _score_other(name: str, other: Any, model: Any, rows: Rows, measure: Any) ->
             rows, how = _one_fifth(model, rows), "one fifth of these rows, trained on the others"
         with threadpool_limits(n_workers(model.n_jobs)):
             found = _predictions(model, other, rows)
-        return Score(name, measure(rows.y_test, found, model), str(_n_trained(rows)), how, False)
+        return Score(name, measure(rows.y_test, found), str(_n_trained(rows)), how, False)
     except ValueError:
         return Score(name, [""] * 3, "", "these rows are too few, or of one class", False)
 
 
-def _n_trained(rows: Rows) -> int:
+def _n_trained(rows: ReportRows) -> int:
     """Rows that another model is trained on, each time."""
     if rows.X_train is not None:
         return min(len(rows.X_train), MOST_TO_TRAIN)
@@ -130,62 +139,61 @@ def _n_trained(rows: Rows) -> int:
     return n - round(n / min(N_FOLDS, n))
 
 
-def _one_fifth(model: Any, rows: Rows) -> Rows:
+def _one_fifth(model: Estimator, rows: ReportRows) -> ReportRows:
     """Of the test rows, four fifths to train on; of labels, each gets its share if it can."""
     some = some_rows(len(rows.X_test), MOST_TO_TRAIN, 0)
     X, y = np.asarray(rows.X_test)[some], rows.y_test[some]
-    labels = y if hasattr(model, "classes_") and _smallest_class(y) >= N_FOLDS else None
+    labels = y if isinstance(model, Classifier) and _smallest_class(y) >= N_FOLDS else None
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=0, stratify=labels)
     return rows._replace(X_test=X_test, y_test=y_test, X_train=X_train, y_train=y_train)
 
 
-def _predictions(model: Any, other: Any, rows: Rows) -> Matrix:
+def _predictions(model: Estimator, other: Any, rows: ReportRows) -> Matrix:
     """Of another model, for test rows."""
-    is_classifier = hasattr(model, "classes_")
-    method = "predict_proba" if is_classifier else "predict"
+    classes = classes_of(model)
+    method = "predict" if classes is None else "predict_proba"
     X, y = np.asarray(rows.X_test), rows.y_test
     if rows.X_train is not None and rows.y_train is not None:
         some = some_rows(len(rows.X_train), MOST_TO_TRAIN, 0)
         other.fit(np.asarray(rows.X_train)[some], rows.y_train[some])
         found = getattr(other, method)(X)
-        return _as_own_classes(model, other.classes_, found) if is_classifier else found
-    kind = StratifiedKFold if is_classifier and _smallest_class(y) >= N_FOLDS else KFold
+        return found if classes is None else _as_own_classes(classes, other.classes_, found)
+    kind = StratifiedKFold if classes is not None and _smallest_class(y) >= N_FOLDS else KFold
     folds = kind(min(N_FOLDS, len(X)), shuffle=True, random_state=0)
     found = cross_val_predict(other, X, y, cv=folds, method=method)
-    return _as_own_classes(model, np.unique(y), found) if is_classifier else found
+    return found if classes is None else _as_own_classes(classes, np.unique(y), found)
 
 
 def _smallest_class(y: NDArray[Any]) -> int:
     return int(np.unique(y, return_counts=True)[1].min())
 
 
-def _as_own_classes(model: Any, classes: NDArray[Any], found: Matrix) -> Matrix:
+def _as_own_classes(own: NDArray[Any], classes: NDArray[Any], found: Matrix) -> Matrix:
     """Columns in the order of the model's classes; zero for classes that the rows did not have."""
-    shares = np.zeros((len(found), model.classes_.size))
-    shares[:, np.searchsorted(model.classes_, classes)] = found
+    shares = np.zeros((len(found), own.size))
+    shares[:, np.searchsorted(own, classes)] = found
     return shares
 
 
-def _of_numbers(y: Matrix, predicted: Matrix, model: Any) -> list[str]:
+def _of_numbers(y: Matrix, predicted: Matrix) -> list[str]:
     r2 = metrics.r2_score(y, predicted) if len(y) > 1 else float("nan")
     error = float(np.sqrt(np.mean((y - predicted) ** 2)))
     return [f"{r2:.3f}", f"{error:.4g}", f"{np.mean(np.abs(y - predicted)):.4g}"]
 
 
-def _of_classes(y: NDArray[Any], shares: Matrix, model: Any) -> list[str]:
-    predicted = model.classes_[shares.argmax(axis=1)]
-    likely = np.clip(shares[np.arange(len(y)), np.searchsorted(model.classes_, y)], 1e-3, 1)
+def _of_classes(classes: NDArray[Any], y: NDArray[Any], shares: Matrix) -> list[str]:
+    predicted = classes[shares.argmax(axis=1)]
+    likely = np.clip(shares[np.arange(len(y)), np.searchsorted(classes, y)], 1e-3, 1)
     balanced = np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)])
     return [f"{np.mean(predicted == y):.3f}", f"{balanced:.3f}", f"{-np.mean(np.log(likely)):.3f}"]
 
 
-def _intervals(model: Any, rows: Rows, coverage: float) -> str:
-    if not model._calibrations:
+def _intervals(model: Regressor, rows: ReportRows, coverage: float) -> str:
+    known = intervals_of(model).known
+    if not known:
         return "No intervals: no rows were kept out of the fit (calibration=0.2)."
     low, high = model.predict_interval(rows.X_test, coverage).T
     inside = float(np.mean((low <= rows.y_test) & (rows.y_test <= high)))
     width = float(np.mean(high - low))
-    method = (
-        "conformal" if "conformal" in model._calibrations else "from training rows that were left out, no guarantee"
-    )
+    method = "conformal" if "conformal" in known else "from training rows that were left out, no guarantee"
     return f"Intervals for {100 * coverage:g} % ({method}) hold {inside:.1%} of these rows; mean width {width:.4g}."

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from symgrove.inspection._input import names_of
-from symgrove.report.rows import Rows
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import labels_of, table_of
+from symgrove.report.rows import ReportRows
 
 MOST_SHOWN = 12  # controls that are open at first
 N_STEPS = 200
 FEW_VALUES = 10  # different values up to which a feature may be a category
 
 
-def controls(model: Any, rows: Rows, coverage: float) -> dict[str, Any]:
+def controls(model: Estimator, rows: ReportRows, coverage: float) -> dict[str, Any]:
     """What the script of the page needs: a control for each feature, or for each column of texts."""
-    names = names_of(model)
+    names = labels_of(model)
     X = rows.X
     importances = dict(zip(names, model.feature_importances_.tolist(), strict=True))
     grouped = _groups(model, names)
@@ -72,9 +73,9 @@ def _distance(values: Any) -> Any:
     return ((values - np.median(values)) / (values.std() or 1.0)) ** 2
 
 
-def _groups(model: Any, names: list[str]) -> dict[str, list[str]]:
+def _groups(model: Estimator, names: list[str]) -> dict[str, list[str]]:
     """Columns of texts, with the features of 0 and 1 that the command line made of them."""
-    table = getattr(model, "table_", None) or {"sources": []}
+    table = table_of(model) or {"sources": []}
     found = {}
     for source in table["sources"]:
         if source.get("categories"):

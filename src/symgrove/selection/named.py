@@ -4,26 +4,59 @@
 lowest error over the samples (push further what is best), "worst" by its highest (push what lacks behind): the
 ablations of Virgolin (2021). Partitions are the paper's own selection and variants of it.
 
-A selection is called with (errors, n_selected, rng). One with a positive attribute `n_cases` is also given the errors
-of every program on so many randomly drawn rows; one with a true attribute `distinct` sees equal programs once.
+A selection is called with (errors, n_selected, rng), or, if its first parameter is called `candidates`, with
+(candidates, n_selected, rng). One with a positive attribute `n_cases` is also given the errors of every program on so
+many randomly drawn rows; one with a true attribute `distinct` sees equal programs once.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
+from symgrove._missing import check_not_missing
 from symgrove.selection.lexicase import partitioned_lexicase
 from symgrove.selection.tournament import distinct_tournament, partitioned_tournament, tournament
 from symgrove.selection.truncation import Indices, check_errors, partitioned_truncation, truncation
 
 Matrix = NDArray[np.float64]
 Selection = Callable[..., Indices]
+
+
+class Candidates(NamedTuple):
+    """All that a selection may see of parents and offspring, in this order.
+
+    Attributes
+    ----------
+    errors : (n_programs, n_samples)
+        Lower is better; +inf is unusable.
+    sizes : (n_programs,)
+        Nodes.
+    ages : (n_programs,)
+        Generations since the line of parents began with a program made from scratch; donors do not count.
+    generation : int
+        0 when the first offspring are there.
+    """
+
+    errors: Matrix
+    sizes: NDArray[np.int32]
+    ages: NDArray[np.int64]
+    generation: int
+
+
+def sees_candidates(selection: Selection) -> bool:
+    """Whether a selection takes `Candidates` in place of errors."""
+    try:
+        first = next(iter(inspect.signature(selection).parameters), "")
+    except (TypeError, ValueError):  # of some compiled functions
+        return False
+    return first == "candidates"
 
 
 def _key(errors: Matrix, by: str) -> Matrix:
@@ -131,25 +164,6 @@ class PartitionLexicase:
         return partitioned_lexicase(errors, cases, n_selected, rng)
 
 
-@dataclass(frozen=True)
-class MissingSelection:
-    """Stands for a function of the user's in a model that was read from a file, which holds no code."""
-
-    name: str
-
-    def __call__(self, errors: Matrix, n_selected: int, rng: np.random.Generator) -> Indices:
-        """It cannot select."""
-        raise ValueError(self.explanation)
-
-    @property
-    def explanation(self) -> str:
-        """What to do about it."""
-        return (
-            f"the selection of this model was a function of yours, {self.name!r}, which its file does not hold. To fit "
-            "it again, give it: set_params(selection=...)."
-        )
-
-
 NAMES: dict[str, Selection] = {
     "partition": Partition(),
     "truncation-best": Truncation("best"),
@@ -166,12 +180,11 @@ NAMES: dict[str, Selection] = {
 
 def check_selection(selection: Any) -> None:
     """A known name or a callable, or a clear error."""
-    if isinstance(selection, MissingSelection):
-        raise ValueError(selection.explanation)
+    check_not_missing(selection)
     if not (callable(selection) or (isinstance(selection, str) and selection in NAMES)):
         raise ValueError(
             f"selection must be one of {', '.join(map(repr, NAMES))}, a selection of symgrove.selection, or a function "
-            f"(errors, n_selected, rng) -> indices; got {selection!r}."
+            f"(errors, n_selected, rng) -> indices or (candidates, n_selected, rng) -> indices; got {selection!r}."
         )
 
 

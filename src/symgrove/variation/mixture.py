@@ -20,22 +20,26 @@ from symgrove.variation.mixture_kernels import Ingredients, Lists
 SHARES = (0.30, 0.20, 0.20, 0.15, 0.10, 0.05)
 SHARE_OF_CONSTANTS = 0.15
 CONSTANT_SPREAD = 1.5
-TREE_HEIGHT = 2  # of new programs and branches, at most
+TREE_HEIGHT = 2
 
 
-class Mixture:
+class MixedVariation:
     """Makes children of at most `max_size` nodes.
 
     Parameters
     ----------
     forest : Forest
-        Where programs are interned.
+        Children are made for it and for forests of the same features and functions; it is not kept.
     data_values : (n_features, n_values)
         Values of the features. Half of the constants are drawn from these, half from a normal distribution.
     max_size : int
         The smallest that works is 3, or what the functions need.
     shares : sequence of float
         Of crossover, mutation, perturbation, join, new and hoist; they sum to one.
+    share_of_constants : float
+        Among the leaves of new programs and branches.
+    tree_height : int
+        Of new programs and branches, at most.
     """
 
     def __init__(
@@ -44,13 +48,14 @@ class Mixture:
         data_values: NDArray[np.float64],
         max_size: int = 25,
         shares: tuple[float, ...] = SHARES,
+        share_of_constants: float = SHARE_OF_CONSTANTS,
+        tree_height: int = TREE_HEIGHT,
     ) -> None:
         check_whole("max_size", max_size, 1)
-        self.forest = forest
         functions = np.array([p.code for p in forest.primitives.functions], dtype=np.int32)
         largest_arity = int(forest.arity[functions].max())
         # The height that always fits: a new program is the last resort for a child that is too large.
-        self.height = max(h for h in range(TREE_HEIGHT + 1) if _largest(h, largest_arity) <= max(max_size, 1))
+        self.height = max(h for h in range(tree_height + 1) if _largest(h, largest_arity) <= max(max_size, 1))
         self.rates = np.cumsum(shares)
         self.ingredients = Ingredients(
             functions,
@@ -59,35 +64,35 @@ class Mixture:
             np.array([forest.n_features]),
             np.ascontiguousarray(data_values, dtype=np.float64),
             np.array([CONSTANT_SPREAD]),
-            np.array([SHARE_OF_CONSTANTS]),
+            np.array([share_of_constants]),
         )
         # A list may hold one program of full size and a new branch.
-        length = max_size + _largest(TREE_HEIGHT, 2)
+        length = max_size + _largest(tree_height, 2)
         self.lists = Lists(
             _new_tokens(length), _new_tokens(length), _new_tokens(max_size), np.zeros(2 * length, dtype=np.int64)
         )
 
-    def __call__(self, bases: Ids, donors: Ids, rng: np.random.Generator) -> Ids:
+    def __call__(self, forest: Forest, bases: Ids, donors: Ids, rng: np.random.Generator) -> Ids:
         """Roots of the children, one for each base."""
         check_generator(rng)
-        bases, donors = as_roots(self.forest, bases), as_roots(self.forest, donors)
+        bases, donors = as_roots(forest, bases), as_roots(forest, donors)
         out = np.empty_like(bases)
         start = 0
         while start < bases.size:
-            self.forest.reserve(self.lists.child.code.size)
-            columns = self.forest.columns
+            forest.reserve(self.lists.child.code.size)
+            columns = forest.columns
             arguments = bases, donors, self.rates, self.ingredients, self.height, self.lists
             start = mixture_kernels.vary(columns, rng, *arguments, start, out)
         return out
 
-    def new(self, n_programs: int, rng: np.random.Generator) -> Ids:
+    def new(self, forest: Forest, n_programs: int, rng: np.random.Generator) -> Ids:
         """Roots of random programs."""
         check_generator(rng)
         out = np.empty(n_programs, dtype=np.int64)
         start = 0
         while start < n_programs:
-            self.forest.reserve(self.lists.child.code.size)
-            columns = self.forest.columns
+            forest.reserve(self.lists.child.code.size)
+            columns = forest.columns
             start = mixture_kernels.draw_new(columns, rng, self.ingredients, self.height, self.lists, start, out)
         return out
 

@@ -59,6 +59,7 @@ class SubtreeVariation:
 
     def __call__(
         self,
+        forest: Forest,
         parents: NDArray[np.int64],
         rng: np.random.Generator,
         donors: NDArray[np.int64] | None = None,
@@ -69,7 +70,7 @@ class SubtreeVariation:
         Crossover takes branches from the parents' `donors`, by default from parents drawn at random; `substitutes` take
         the places of children that are too large, by default their parents.
         """
-        forest = self.source.forest
+        self.source.check_forest(forest)
         check_generator(rng)
         parents = as_roots(forest, parents)
         if parents.size == 0:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_generator, check_whole
-from symgrove.forest.forest import as_roots
+from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.variation import swap_kernels
 from symgrove.variation.subtree import new_walk
@@ -51,10 +51,10 @@ class SwapVariation:
         self.rates = SwapRates(float(p_crossover), mutation, int(max_height), source.max_height, goes_on)
 
     def __call__(
-        self, mothers: NDArray[np.int64], fathers: NDArray[np.int64], rng: np.random.Generator
+        self, forest: Forest, mothers: NDArray[np.int64], fathers: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """Roots of the children, in the order of the pairs: none, one or two of each."""
-        forest = self.source.forest
+        self.source.check_forest(forest)
         check_generator(rng)
         mothers, fathers = as_roots(forest, mothers), as_roots(forest, fathers)
         limit = self.rates.height

@@ -1,0 +1,1 @@
+"""Compression: smaller models from fitted ones."""

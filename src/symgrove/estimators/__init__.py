@@ -1,0 +1,40 @@
+"""Estimators: the methods as scikit-learn knows them."""
+
+from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
+from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+from symgrove.estimators.grove import GroveClassifier, GroveRegressor
+from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.estimators.spatial_gp import SpatialGPRegressor
+from symgrove.estimators.standard_gp import StandardGPClassifier
+from symgrove.estimators.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
+
+ESTIMATORS = (
+    "GroveRegressor",
+    "GroveClassifier",
+    "TwoSEGPRegressor",
+    "TwoSEGPClassifier",
+    "ClassicGPRegressor",
+    "ClassicGPClassifier",
+    "StandardGPClassifier",
+    "IndependentGPRegressor",
+    "IndependentGPClassifier",
+    "DivNichGPRegressor",
+    "DivNichGPClassifier",
+    "SpatialGPRegressor",
+)
+
+__all__ = [
+    "ESTIMATORS",
+    "ClassicGPClassifier",
+    "ClassicGPRegressor",
+    "DivNichGPClassifier",
+    "DivNichGPRegressor",
+    "GroveClassifier",
+    "GroveRegressor",
+    "IndependentGPClassifier",
+    "IndependentGPRegressor",
+    "SpatialGPRegressor",
+    "StandardGPClassifier",
+    "TwoSEGPClassifier",
+    "TwoSEGPRegressor",
+]

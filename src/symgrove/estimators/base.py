@@ -1,0 +1,492 @@
+"""What all estimators share: checking data, fitting, resuming, and what a fitted model gives away.
+
+`fit` is a table of contents. A method's estimator has two jobs of its own: `make_method` from a problem, `make_model`
+from a finished state. Estimators of programs have one: `make_part`, the method on one target.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from symgrove._workers import as_list, n_workers
+from symgrove.blas import single_blas_thread
+from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET
+from symgrove.estimators import callbacks, display
+from symgrove.estimators.input import checked_rows, read_rows
+from symgrove.estimators.parameters import EvolutionParameters, ProgramParameters, check_evolution, check_programs
+from symgrove.estimators.resuming import comparable, further, seed_of
+from symgrove.estimators.sklearn_types import BaseEstimator
+from symgrove.estimators.warm_up import warm_up
+from symgrove.evolution import checkpoint as checkpoints
+from symgrove.evolution.checkpoint import Arrays, Checkpoint
+from symgrove.evolution.interrupt import Interrupt, StopOnInterrupt
+from symgrove.evolution.loop import Control, Observer
+from symgrove.evolution.progress import Reporter
+from symgrove.evolution.run import RunControl, run
+from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Stagnation, Stop, TargetError
+from symgrove.export.targets import export
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.forest.text import feature_labels
+from symgrove.methods.gp import GP
+from symgrove.methods.held_out import HeldOutError
+from symgrove.methods.problem import Problem, Rows, rows_seen, split
+from symgrove.methods.programs import Evaluation, Fitted, TargetSetup, evolutions_of, programs_of
+from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.models.checked_rows import checked_target
+from symgrove.models.consensus import Recurring
+from symgrove.models.document import Document
+from symgrove.models.intervals import Intervals
+from symgrove.models.model import LeftOut, Model, Names
+from symgrove.models.out_of_bag import pack_samples
+from symgrove.models.plan import Plan
+from symgrove.models.probabilities import Correction
+from symgrove.models.seen_rows import seen_rows
+from symgrove.models.task import Task
+
+Matrix = NDArray[np.float64]
+
+
+class Limits(NamedTuple):
+    """Of one run."""
+
+    generations: int
+    max_time: float | None
+    max_evaluations: int | None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What an evolution leaves.
+
+    Attributes
+    ----------
+    fitted : Fitted
+    history : dict of arrays
+    reason : str
+        Why it ended.
+    n_generations : int
+    attributes : dict
+        Fitted attributes of the method's own.
+    left_out : LeftOut or None
+        What is known of training rows by what did not train on them, if not from bootstrap samples.
+    """
+
+    fitted: Fitted
+    history: Arrays
+    reason: str
+    n_generations: int
+    attributes: dict[str, Any] = field(default_factory=dict)
+    left_out: LeftOut | None = None
+
+
+class Estimator(EvolutionParameters, BaseEstimator, ABC):
+    """Base of all estimators.
+
+    Attributes
+    ----------
+    has_out_of_bag : bool
+        Whether members are programs that leave training rows out; then there are `oob_score_` and `oob_prediction_`.
+    """
+
+    has_out_of_bag: ClassVar[bool] = True
+    table_: Document  # how the command line made features of a table
+    _uncertainty: Intervals | Correction | None
+
+    # What a method's estimator fills in
+
+    def check_parameters(self) -> None:
+        """Check what does not depend on data."""
+        if isinstance(self, ProgramParameters):
+            check_programs(self)
+        else:
+            check_evolution(self)
+
+    def make_part(self, target: TargetSetup) -> GP:
+        """The method on one target."""
+        raise NotImplementedError(f"{type(self).__name__} must define make_part, or make_method and make_model.")
+
+    def make_method(self, problem: Problem) -> Any:
+        """The method on a problem; a context that closes what it opened. By default, programs for each target."""
+        return evolutions_of(problem, self._evaluation(), self.make_part)
+
+    def make_model(self, problem: Problem, method: Any, state: States) -> Fitted:
+        """The model of a state."""
+        merge = bool(self.get_params(deep=False).get("prune", True))
+        return programs_of(problem, method, state, self._aggregation(), merge=merge)
+
+    # What regressors and classifiers fill in
+
+    @abstractmethod
+    def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
+        """What the target means, and targets of the runs, (n_targets, n_rows)."""
+
+    @abstractmethod
+    def _check_target(self, y: Any) -> dict[str, Any]:
+        """Refuse what scikit-learn would not, and say what it is to check."""
+
+    @abstractmethod
+    def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
+        """Learn from rows that the model was not fitted on how sure it may be."""
+
+    @abstractmethod
+    def _calibrate(self, X: Matrix, targets: Matrix) -> None:
+        """Learn from checked rows, targets as of the fit, that the model was not fitted on."""
+
+    @abstractmethod
+    def _plan(self) -> Plan:
+        """What the model computes, for exports."""
+
+    @abstractmethod
+    def predict(self, X: Any) -> Any:
+        """A number or a class for each row."""
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Evolve an ensemble.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Finite numbers; arrays, pandas or polars frames.
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            Not negative. Rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        if callbacks.has_callbacks(self):
+            return callbacks.with_teardown(Estimator._fit)(self, X, y, sample_weight)
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        with _unchanged_on_failure(self):
+            self.check_parameters()
+            checked = read_rows(self, X, y, self._weigh(y, sample_weight), self._check_target(y))
+            warm_up(self)
+            task, targets = self._encode(checked.y)
+            rows = Rows(checked.X, targets, checked.weight, checked.positions)
+            problem, checkpoint = self._pose(rows, task, checked.n_given)
+            with StopOnInterrupt() as interrupt, single_blas_thread:  # once, not for every product
+                finished = self._evolve(problem, self._limits(), checkpoint, interrupt, (X, y))
+                self._keep(checkpoint)
+                self._set_fitted(problem, finished)
+        return self
+
+    def _weigh(self, y: Any, sample_weight: Any) -> Any:
+        """Weights of the rows, from those that were given."""
+        return sample_weight
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self)
+
+    def _pose(self, rows: Rows, task: Task, n_given: int) -> tuple[Problem, Checkpoint]:
+        """Find the run to go on with if there is one, and hold rows out for calibration and early stopping."""
+        mark = ""
+        saved = None
+        if self.checkpoint is not None or self.warm_start:
+            weight = np.zeros(0) if rows.weight is None else rows.weight
+            arrays = {"X": rows.X, "targets": rows.targets, "weight": weight}
+            mark = checkpoints.fingerprint(arrays, self._identity(rows))
+            saved = self._saved_before(mark)
+        seed = int(saved[1]["seed"]) if saved is not None else seed_of(self.random_state)
+        meta = {"fingerprint": mark, "seed": seed}
+        checkpoint = Checkpoint(self.checkpoint, meta, None if saved is None else saved[0])
+        training, held_out, kept_out = rows, None, None
+        if self.calibration is not None:
+            training, kept_out = split(training, self.calibration, seed, "calibration", task)
+        if isinstance(self, ProgramParameters) and self.early_stopping:
+            training, held_out = split(training, self.validation_fraction, seed, "validation", task)
+        problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, n_given)
+        return self._within_memory(problem), checkpoint
+
+    def _within_memory(self, problem: Problem) -> Problem:
+        """The problem on as many rows as the memory budget has room for."""
+        return problem
+
+    def _identity(self, rows: Rows) -> dict[str, Any]:
+        """What makes a run what it is, besides the data."""
+        return {**comparable(self.get_params(deep=False)), "estimator": type(self).__name__}
+
+    def _saved_before(self, mark: str) -> checkpoints.Saved | None:
+        """The run of the last fit, if this is a warm start, or that of the checkpoint if it has come further."""
+        kept = getattr(self, "_kept", None) if self.warm_start else None
+        stored = None if self.checkpoint is None else self._load_checkpoint(mark)
+        return further(kept, stored, mark)
+
+    def _load_checkpoint(self, mark: str) -> checkpoints.Saved | None:
+        """The saved run of this fingerprint, if there is one."""
+        return checkpoints.load(self.checkpoint, mark)
+
+    def _keep(self, checkpoint: Checkpoint) -> None:
+        """Keep the run for a warm start if one is wanted."""
+        self.__dict__.pop("_kept", None)
+        if self.warm_start:
+            self._kept = checkpoint.arrays, checkpoint.meta
+
+    # The run
+
+    def _limits(self) -> Limits:
+        return Limits(self.generations, self.max_time, self.max_evaluations)
+
+    def _evolve(
+        self,
+        problem: Problem,
+        limits: Limits,
+        checkpoint: Checkpoint,
+        interrupt: Interrupt,
+        given: tuple[Any, Any] | None = None,
+    ) -> Finished:
+        """From a problem to a model; `given` is what scikit-learn's callbacks are told."""
+        start = time.perf_counter()
+        with ExitStack() as stack:
+            method = stack.enter_context(self.make_method(problem))
+            observers = self._observers(problem, limits, stack)
+            if given is not None and callbacks.has_callbacks(self):
+                observers.append(self._teller(problem, method, given, stack))
+            loop = Control(self._stops(limits), observers, limits.max_time, start=start, interrupt=interrupt)
+            early = self._early_stopping(problem, method, stack)
+            result = run(method, RunControl(loop, checkpoint, early_stopping=early))
+            fitted = self.make_model(problem, method, result.state)
+        return Finished(fitted, result.history, result.reason, result.n_generations)
+
+    def _stops(self, limits: Limits) -> list[Stop]:
+        stops: list[Stop] = [MaxGenerations(limits.generations)]
+        if limits.max_evaluations is not None:
+            stops.append(MaxEvaluations(limits.max_evaluations))
+        if self.target_error is not None:
+            stops.append(TargetError(self.target_error))
+        return stops
+
+    def _observers(self, problem: Problem, limits: Limits, stack: ExitStack) -> list[Observer]:
+        observers: list[Any] = as_list(self.callbacks)
+        if self.verbose:
+            more = self._work_after(problem, limits)
+            observers.append(stack.enter_context(Reporter(limits.generations, type(self).__name__, more)))
+        return observers
+
+    def _work_after(self, problem: Problem, limits: Limits) -> float:
+        """Work that follows the last generation, in generations, to tell the time left."""
+        return 0.0
+
+    def _early_stopping(self, problem: Problem, method: Any, stack: ExitStack) -> Stagnation | None:
+        if problem.held_out is None or not isinstance(self, ProgramParameters):
+            return None
+        if not isinstance(method, SideBySide):
+            raise ValueError("early_stopping needs programs for each target; this method has none. Set it to False.")
+        measure = stack.enter_context(HeldOutError(problem.held_out, problem.task, self._aggregation(), method))
+        return Stagnation(measure, self.n_generations_no_change, method.to_arrays)
+
+    def _teller(self, problem: Problem, method: Any, given: tuple[Any, Any], stack: ExitStack) -> Observer:
+        """Observer that tells scikit-learn's callbacks."""
+
+        def fitted_attributes(state: States) -> dict[str, Any]:
+            # Nothing of an earlier fit: its intervals and probabilities are not those of this state.
+            model = self.make_model(problem, method, state).model
+            unknown: dict[str, Any] = {"_uncertainty": None, "_seen": {}, "_outside": None}
+            return {"model_": model, "_fitted_with": self.get_params(deep=False), **unknown}
+
+        return stack.enter_context(callbacks.tell_callbacks(self, *given, fitted_attributes))
+
+    # The model
+
+    def _set_fitted(self, problem: Problem, finished: Finished) -> None:
+        training = problem.training
+        self._fitted_with = self.get_params(deep=False)  # files and formulas follow these, whatever is set later
+        self.stop_reason_ = finished.reason
+        self.n_generations_ = finished.n_generations
+        self.history_ = finished.history
+        self.__dict__.update(finished.attributes)
+        model, outside, row_loss = finished.fitted
+        left_out = finished.left_out
+        if self.has_out_of_bag:
+            left_out = model.left_out(training.X, training.targets, outside, training.weight, row_loss)
+            model = model.with_left_out(left_out)
+            self._set_out_of_bag(problem, left_out)
+            self._outside = pack_samples(outside, training.positions)
+        self.model_: Model = model
+        self.ensemble_ = model.members(self._names)
+        self.feature_importances_ = model.importances(training.X, problem.seed)
+        self._learn(problem, left_out)
+        self._seen = rows_seen(problem)
+
+    def _set_out_of_bag(self, problem: Problem, left_out: LeftOut) -> None:
+        training = problem.training
+        shown = problem.task.as_users_see(left_out.prediction)
+        self.oob_prediction_ = np.full((problem.n_given, *shown.shape[1:]), np.nan)
+        self.oob_prediction_[training.positions] = shown
+        self.oob_score_ = problem.task.out_of_bag_score(left_out.prediction, training.targets, training.weight)
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Learn from rows that the model was not fitted on how sure it may be.
+
+        Regressors learn how wide intervals must be, classifiers correct their probabilities. Not needed after a fit
+        with `calibration`. With rows that the model was fitted on, it would become too sure.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        X = self._check_predict(X)
+        y, targets = checked_target(y, self.model_.task.classes)
+        check_consistent_length(X, y)
+        self._calibrate(X, targets)
+        self._seen = {**getattr(self, "_seen", {}), "calibration": seen_rows([(X, targets)])}
+        return self
+
+    def predict_members(self, X: Any) -> Matrix:
+        """What each member predicts, (n_members, n_rows): one for each sample.
+
+        Where a member's output is not finite, it is what all predict together; of classes, the share of the class among
+        the training rows. Two classes: the votes for the second, or its probability. More: (n_classes, n_members,
+        n_rows). Of a stack of Grove's ensembles, member k differs from the prediction as the k-th team of every one of
+        them does.
+        """
+        found = self._fitted_model().predict_members(self._check_predict(X), self._n_threads())
+        return found[0] if len(found) == 1 else found
+
+    def consensus(self, n_most: int | None = 10) -> list[Recurring]:
+        """Parts of formulas that several members have, the most frequent first; of Grove, terms of its teams.
+
+        Parameters
+        ----------
+        n_most : int, optional
+            So many; None: all. With more than two classes: so many for each, if members are programs.
+        """
+        return self._fitted_model().recurring(self._names, n_most)
+
+    def export(self, to: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """The model in another language; it computes what `predict` does.
+
+        Parameters
+        ----------
+        to : str
+            "python" (needs NumPy only), "c", "javascript", "sql", "excel", "onnx", "text", "latex" or "sympy".
+        path : path, optional
+            Where to write it; needed for "excel".
+        **options
+            sql: `table="data"`, `dialect="sqlite"` or "duckdb", `keep=()` (columns to pass on). excel: `X` (rows to put
+            in) or `n_rows=100` (to leave room for). onnx: `dtype="float64"` or "float32", of input and output.
+
+        Returns
+        -------
+        source code or equations as text, an ONNX model, a SymPy expression, or None for "excel"
+        """
+        if options.get("X") is not None:
+            options["X"] = self._check_predict(options["X"])
+        return export(self._plan(), to, path, options)
+
+    def formula(self, style: str = "text") -> Any:
+        """The whole model for reading, in your units and column names.
+
+        One simplified sum where members are combined by their mean. Else equations, with the way members are combined
+        spelled out; `export(style)` always gives these, with all clips.
+
+        Parameters
+        ----------
+        style : "text", "latex" or "sympy"
+        """
+        return display.formula(self._fitted_model(), style, self._names, self.export)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a JSON file, which `symgrove.load` reads. See docs/model-file.md."""
+        check_is_fitted(self)
+        _saving("files").save(self, path)
+
+    def set_callbacks(self, *given: Any) -> Self:
+        """Set scikit-learn callbacks, which are told of the fit and of every generation and may stop it.
+
+        Parameters
+        ----------
+        *given : objects that follow scikit-learn's `FitCallback` protocol
+            None to remove those that are set.
+
+        Returns
+        -------
+        self
+        """
+        callbacks.set_callbacks(self, given)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = _saving("pickles").state_of(self, super().__getstate__())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        _saving("pickles").restore(self)
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + display.members_as_html(vars(self).get("ensemble_"))
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += display.members_as_html(vars(self).get("ensemble_"))
+        return bundle
+
+    # Small things
+
+    def _fitted_model(self) -> Model:
+        check_is_fitted(self)
+        return self.model_
+
+    @property
+    def _names(self) -> Names:
+        """Names of the features, if there are any."""
+        return getattr(self, "feature_names_in_", None)
+
+    def _feature_labels(self) -> list[str]:
+        return feature_labels(self.n_features_in_, self._names)
+
+    def _check_predict(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        return checked_rows(self, X)
+
+    def _n_threads(self) -> int:
+        return n_workers(self.n_jobs)
+
+    def _aggregation(self) -> str:
+        """How members' predictions are combined."""
+        return str(self.get_params(deep=False).get("aggregation", "mean"))
+
+    def _memory_budget(self) -> int:
+        return DEFAULT_MEMORY_BUDGET if self.memory_budget is None else int(self.memory_budget)
+
+    def _evaluation(self) -> Evaluation:
+        primitives = PrimitiveSet(self.functions, self.epsilon)
+        return Evaluation(primitives, self.dtype, bool(self.standardize), self._memory_budget())
+
+
+@contextmanager
+def _unchanged_on_failure(estimator: Estimator) -> Iterator[None]:
+    """A fit that fails, also by Ctrl-C, leaves the estimator as it was."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def _saving(name: str) -> Any:
+    return import_module(f"symgrove.saving.{name}")  # reading makes estimators, so that room is above this one

@@ -1,0 +1,118 @@
+"""Estimators of DivNichGP; the algorithm is methods/divnich_gp.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_whole
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.documentation import document
+from symgrove.estimators.gp_arguments import gp_arguments
+from symgrove.estimators.parameters import ProgramParameters, check_choice, with_parameters
+from symgrove.estimators.regressor import Regressor
+from symgrove.methods.divnich_gp import DivNichGP
+from symgrove.methods.programs import TargetSetup
+
+_TEXT = (
+    "A generational GP whose programs are scored on a new bootstrap sample in every generation, with niching, so that "
+    "the population stays diverse; the ensemble is chosen greedily from the last population, on the rows that its "
+    "sample left out (Wang, Mei and Zhang 2019, as reimplemented for the comparison with 2SEGP)."
+)
+_OWN = {
+    "p_crossover": ("float", "Chance of subtree crossover."),
+    "linear_scaling": ("bool", "Give every program the best slope and intercept on the current sample."),
+    "radius": (
+        "float",
+        "Programs share a niche if their predictions on the current sample are closer than this (Euclidean distance); "
+        "0 means the same predictions. Small radii cost almost nothing, large ones a comparison of all pairs.",
+    ),
+    "niche_size": ("int", "Programs of a niche that keep their fitness."),
+    "greedy_order": (
+        '"population" or "best"',
+        "Order in which programs are tried for the ensemble: as they stand in the population (as in the "
+        "reimplementation), or from best to worst.",
+    ),
+    "memory_budget": (
+        "int, optional",
+        "Bytes for intermediate results, 2 GiB by default; the data are not included. Where the predictions of the "
+        "population take more than a quarter of it, niches are told by randomly drawn rows.",
+    ),
+    "target_error": ("float, optional", "Stop once the best error of a generation, on its sample, is this low."),
+}
+_ATTRIBUTES = {
+    "oob_score_": (
+        "float",
+        "R² (regression) or accuracy (classification) on the rows that the last sample left out. Optimistic: the "
+        "members were chosen on them.",
+    ),
+    "oob_prediction_": (
+        "ndarray",
+        "The predictions behind it, a row for each row of X; NaN where the last sample drew the row. For classifiers "
+        "as `predict_proba`.",
+    ),
+    "history_": (
+        "dict of ndarray",
+        "One entry a generation: generation, errors (the best of the population, on the generation's sample), "
+        "mean_size, max_size, n_distinct, n_elites, n_evaluations, seconds.",
+    ),
+}
+
+
+@document("Ensemble by niching and new samples, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
+@with_parameters
+class DivNichGPRegressor(ProgramParameters, Regressor):
+    p_crossover: float = 0.475
+    p_mutation: float = 0.475
+    tournament_size: int = 8
+    radius: float = 0.0
+    niche_size: int = 1
+    greedy_order: str = "population"
+    prune: bool = True
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        _check(self)
+
+    def make_part(self, target: TargetSetup) -> DivNichGP:
+        return _make(self, target)
+
+
+@document(
+    "Ensemble by niching and changing samples, for classification.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES
+)
+@with_parameters
+class DivNichGPClassifier(ProgramParameters, Classifier):
+    p_crossover: float = 0.475
+    p_mutation: float = 0.475
+    tournament_size: int = 8
+    radius: float = 0.0
+    niche_size: int = 1
+    greedy_order: str = "population"
+    prune: bool = True
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        _check(self)
+
+    def make_part(self, target: TargetSetup) -> DivNichGP:
+        return _make(self, target)
+
+
+def _check(p: DivNichGPRegressor | DivNichGPClassifier) -> None:
+    check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
+    check_number("radius", p.radius, -1e-300, np.inf)
+    check_whole("niche_size", p.niche_size, 1)
+    check_choice("greedy_order", p.greedy_order, ("population", "best"))
+    check_flag("prune", p.prune)
+
+
+def _make(p: DivNichGPRegressor | DivNichGPClassifier, target: TargetSetup) -> DivNichGP:
+    return DivNichGP(
+        weight=target.weight,
+        sample_seed=target.sample_seed,
+        tournament_size=int(p.tournament_size),
+        radius=float(p.radius),
+        niche_size=int(p.niche_size),
+        greedy_order=p.greedy_order,
+        **gp_arguments(p, target),
+    )

@@ -1,0 +1,228 @@
+"""Docstrings of the estimators: every parameter is described once, and a method adds or replaces what is its own."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.parameters import EvolutionParameters
+from symgrove.forest.primitive_table import BUILTIN
+
+Estimator = TypeVar("Estimator", bound=type[EvolutionParameters])
+
+# Name to (type, meaning). The default is added from the class.
+PARAMETERS: dict[str, tuple[str, str]] = {
+    "population_size": ("int", "Programs in the population."),
+    "n_estimators": ("int", "Bootstrap samples, and so members (β in the paper); at most `population_size`."),
+    "generations": ("int", "Generations in total, also with `warm_start`."),
+    "functions": (
+        "sequence of str or Primitive",
+        f"Built-in primitives by name ({', '.join(BUILTIN)}) and your own, made with `symgrove.primitive`.",
+    ),
+    "epsilon": ("float or dict", "Protection constant of div and log; a dict gives each its own."),
+    "constant_range": (
+        "(float, float) or None",
+        "Constants are drawn uniformly from it; None for programs without constants.",
+    ),
+    "init_depth": (
+        "(int, int)",
+        "Heights of initial programs; new branches of mutation are at most the second high.",
+    ),
+    "min_grow_depth": (
+        "int",
+        "Minimum height of grown programs: half of the initial ones, and the new branches of mutation. 0 agrees "
+        "with more of the paper's numbers; newer versions of the author's library have 2, which fits the training data "
+        "of classification more closely.",
+    ),
+    "max_size": (
+        "int",
+        "A child with more nodes is dropped and its parent stays. Initial programs are limited by `init_depth` only.",
+    ),
+    "p_crossover": ("float", "Chance of subtree crossover. Not used with `variation`."),
+    "p_mutation": ("float", "Chance of subtree mutation; what is left to 1 are copies. Not used with `variation`."),
+    "linear_scaling": ("bool", "Give every program the best slope and intercept on each sample."),
+    "loss": (
+        "callable, optional",
+        "A function (y, prediction) of the target and the prediction on one row that gives a loss, lower is better; it "
+        "is compiled (`symgrove.row_loss`). Programs are scored by its mean, for classes with targets 0 and 1. By "
+        "default squared error, or the share of wrong labels. Linear scaling stays that of least squares: set "
+        "`linear_scaling=False` for a loss whose best constant is not the mean.",
+    ),
+    "variation": (
+        "callable, optional",
+        "A function (forest, parents, donors, rng) that returns the ids of a child for each parent, or a pair of these "
+        "and of which are made from scratch. Children above `max_size` are dropped. By default subtree crossover and "
+        "mutation, as the `p_` parameters say.",
+    ),
+    "tournament_size": ("int", "Programs drawn for each tournament, with replacement; the best wins."),
+    "standardize": (
+        "bool",
+        "Z-score the features inside; formulas are shown in your units either way. Set it to False where a law may be "
+        "simple in the units of the data, such as n * T / V: standardised, it is not found.",
+    ),
+    "max_time": (
+        "float, optional",
+        "Seconds for the evolution; compiling is not counted. The initial population is always scored.",
+    ),
+    "max_evaluations": ("int, optional", "Stop once so many programs have been made and scored."),
+    "target_error": ("float, optional", "Stop once the mean error of the elites on their samples is this low."),
+    "calibration": (
+        "float, optional",
+        "Share of the rows to keep out of the fit, for intervals with a guaranteed coverage (`predict_interval`) or "
+        "for calibrated probabilities (classifiers).",
+    ),
+    "early_stopping": (
+        "bool",
+        "Hold `validation_fraction` of the rows out of the whole evolution, stop after `n_generations_no_change` "
+        "generations without improvement on them, and return the ensemble that was best there.",
+    ),
+    "validation_fraction": ("float", "Share of the rows that `early_stopping` holds out."),
+    "n_generations_no_change": ("int", "Patience of `early_stopping`."),
+    "prune": (
+        "bool",
+        "Show members with equal programs as one, with averaged coefficients. Predictions are the same.",
+    ),
+    "dtype": (
+        '"float64" or "float32"',
+        "What programs are evaluated in while they evolve; float32 is about 1.5 times faster. Predictions are float64.",
+    ),
+    "memory_budget": (
+        "int, optional",
+        "Bytes for the vectors and buffers of evaluations, 2 GiB by default. A fit takes more: the data, two copies of "
+        "the features, and a number for each row and sample (`n_estimators` times the rows). Predictions do not follow "
+        "it.",
+    ),
+    "checkpoint": (
+        "path, optional",
+        "File that the run is saved to every few seconds and at the end. If it exists and belongs to the same data and "
+        "parameters, the run goes on from it; if it belongs to others, that is an error and the file stays as it is. "
+        "Not for searches and cross-validation, whose fits would share the file.",
+    ),
+    "warm_start": (
+        "bool",
+        "Keep the population, and let the next `fit` with the same data go on to a larger `generations`.",
+    ),
+    "callbacks": (
+        "callable or list of callables, optional",
+        "Called at the start and after each generation with a progress object (`state`, `values`, `seconds`). "
+        "Returning True stops; returning a dict adds its values to `history_`. scikit-learn's own callbacks are set "
+        "with `set_callbacks` (scikit-learn 1.9 and newer).",
+    ),
+    "n_jobs": ("int, optional", "Threads over rows; the model does not depend on it. Small data use one."),
+    "random_state": ("int, RandomState or None", "Same seed, same model, to the last bit."),
+    "verbose": ("int", "1 shows progress on stderr."),
+}
+
+ATTRIBUTES: dict[str, tuple[str, str]] = {
+    "ensemble_": (
+        "list of Member",
+        "Members with formula, intercept, slope, weight, samples, in_bag_error, out_of_bag_error and size, heaviest "
+        "first (within each class, if there are more than two).",
+    ),
+    "oob_score_": (
+        "float",
+        "R² (regression) or accuracy (classification) on the training rows, from members whose sample did not draw a "
+        "row. Optimistic: the samples share one population.",
+    ),
+    "oob_prediction_": (
+        "ndarray",
+        "The predictions behind it, a row for each row of X; NaN where every sample drew the row, and where the row "
+        "was held out or had weight 0. For classifiers as `predict_proba`.",
+    ),
+    "classes_": ("ndarray", "Labels, sorted."),
+    "model_": (
+        "Model",
+        "What is behind `predict`: `predict`, `members`, `plan` (for exports), `document` (for files). See "
+        "`symgrove.models.model`.",
+    ),
+    "history_": (
+        "dict of ndarray",
+        "One entry a generation: generation, errors (of the elite of every sample), mean_size, max_size, n_distinct, "
+        "n_elites, n_evaluations, seconds.",
+    ),
+    "n_generations_": ("int", "Generations that were completed."),
+    "stop_reason_": (
+        "str",
+        "Why the evolution ended: generations, max_time, max_evaluations, target_error, early_stopping, callback, "
+        "interrupted.",
+    ),
+    "feature_importances_": (
+        "ndarray of shape (n_features,)",
+        "How often and how strongly each feature acts: how much of the members' outputs is lost when it is shuffled, "
+        "averaged over all members. Sums to one.",
+    ),
+    "n_features_in_": ("int", "Features of X."),
+    "feature_names_in_": ("ndarray of str", "Only if X had column names."),
+}
+
+_NOTES = (
+    "Ctrl-C stops after the current generation and leaves a fitted model; a second one gives up. On new rows, members "
+    "whose output is not finite do not count."
+)
+TWO_CLASSES = (
+    "Two classes: a member votes for the second class where its scaled output is above one half, and the majority "
+    "decides; a tie goes to the first class. More classes: one ensemble for each class against the others, evolved "
+    "side by side; a class's score is the mean of its members' scaled outputs, each clipped to [0, 1]."
+)
+
+
+def document(
+    summary: str,
+    text: str,
+    *,
+    parameters: Mapping[str, tuple[str, str]] | None = None,
+    attributes: Mapping[str, tuple[str, str] | None] | None = None,
+    classes: str = TWO_CLASSES,
+) -> Callable[[Estimator], Estimator]:
+    """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have."""
+
+    def write(estimator: Estimator) -> Estimator:
+        own = {**PARAMETERS, **(parameters or {})}
+        known = {name: entry for name, entry in {**ATTRIBUTES, **(attributes or {})}.items() if entry is not None}
+        is_classifier = issubclass(estimator, Classifier)
+        if not is_classifier:
+            del known["classes_"]
+        notes = [_NOTES, classes] if is_classifier else [_NOTES]
+        sections = [
+            summary,
+            _wrap(text),
+            _section("Parameters"),
+            *(_entry(name, *own[name], default) for name, default in _defaults(estimator).items()),
+            "",
+            _section("Attributes"),
+            *(_entry(name, *entry) for name, entry in known.items()),
+            "",
+            _section("Notes"),
+            "\n\n".join(map(_wrap, notes)),
+        ]
+        separators = {0: "\n\n", 1: "\n\n"}
+        doc = "".join(part + separators.get(i, "\n") for i, part in enumerate(sections))
+        estimator.__doc__ = textwrap.indent(doc, "    ").lstrip()
+        return estimator
+
+    return write
+
+
+def _defaults(estimator: type[EvolutionParameters]) -> dict[str, Any]:
+    """Parameters with their defaults, those of the method itself first, control last."""
+    own = {field.name: field.default for field in fields(estimator)}
+    shared = {field.name for field in fields(EvolutionParameters)}
+    first = [name for name in own if name not in shared]
+    return {name: own[name] for name in ("population_size", "generations", *first, *own)}
+
+
+def _section(name: str) -> str:
+    return f"{name}\n{'-' * len(name)}"
+
+
+def _entry(name: str, kind: str, meaning: str, *default: Any) -> str:
+    # Sequences as defaults are in the signature; here they would only be noise.
+    shown = f", default={default[0]!r}" if default and default[0] is not None else ""
+    return f"{name} : {kind}{shown}\n{textwrap.indent(_wrap(meaning, 108), '    ')}"
+
+
+def _wrap(text: str, width: int = 112) -> str:
+    return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))

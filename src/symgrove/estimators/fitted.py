@@ -1,0 +1,111 @@
+"""What the rooms above read of a fitted estimator that is private, or that not every fit leaves: None or NaN then."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.grove import GroveEstimator
+from symgrove.estimators.input import checked_rows
+from symgrove.estimators.regressor import Regressor
+from symgrove.models.conformal import ConformalScores
+from symgrove.models.document import Document
+from symgrove.models.intervals import Intervals
+from symgrove.models.model import Names
+from symgrove.models.out_of_bag import RowsLeftOut
+from symgrove.models.plan import Plan
+from symgrove.models.probabilities import Correction
+from symgrove.models.seen_rows import Marks
+
+Matrix = NDArray[np.float64]
+
+
+class ScoreLeftOut(NamedTuple):
+    """R² or accuracy on rows that were left out: by whole evolutions, or by members."""
+
+    value: float
+    is_held_out: bool
+
+
+def rows_of(estimator: Estimator, X: Any) -> Matrix:
+    """Rows as the estimator takes them."""
+    check_is_fitted(estimator)
+    return checked_rows(estimator, X)
+
+
+def classes_of(estimator: Estimator) -> NDArray[Any] | None:
+    """Labels, sorted; None for numbers."""
+    check_is_fitted(estimator)
+    return estimator.model_.task.classes
+
+
+def names_of(estimator: Estimator) -> Names:
+    """Names of the features, if it has any."""
+    return estimator._names
+
+
+def labels_of(estimator: Estimator) -> list[str]:
+    """Names of the features, x0, x1, ... if it has none."""
+    return estimator._feature_labels()
+
+
+def plan_of(estimator: Estimator) -> Plan:
+    """What the estimator computes for one row."""
+    return estimator._plan()
+
+
+def parameters_of(estimator: Estimator) -> dict[str, Any]:
+    """Parameters at the time of the fit."""
+    return estimator._fitted_with
+
+
+def table_of(estimator: Estimator) -> Document | None:
+    """How the command line made features of a table."""
+    return getattr(estimator, "table_", None)
+
+
+def seen_by(estimator: Estimator) -> dict[str, Marks | None]:
+    """Marks of rows, by what they were for; nothing of a model that was taken from a fit under way."""
+    found: dict[str, Marks | None] = getattr(estimator, "_seen", {})
+    return found
+
+
+def left_out_by(estimator: Estimator) -> RowsLeftOut | None:
+    """Training rows that members left out; files do not hold them."""
+    return getattr(estimator, "_outside", None)
+
+
+def score_left_out(estimator: Estimator) -> ScoreLeftOut:
+    """What a fit says of itself."""
+    is_held_out = isinstance(estimator, GroveEstimator)
+    return ScoreLeftOut(getattr(estimator, "validation_score_" if is_held_out else "oob_score_", np.nan), is_held_out)
+
+
+def weight_sum_of(grove: GroveEstimator) -> float | None:
+    """Sum of the stacking weights; files need not hold it."""
+    return getattr(grove, "stacking_weight_sum_", None)
+
+
+def uncertainty_of(estimator: Estimator) -> Intervals | Correction | None:
+    """What rows outside the fit taught."""
+    return getattr(estimator, "_uncertainty", None)
+
+
+def correction_of(classifier: Classifier) -> Correction | None:
+    """What corrects its probabilities."""
+    return getattr(classifier, "_uncertainty", None)
+
+
+def intervals_of(regressor: Regressor) -> Intervals:
+    """What its intervals are made with."""
+    return regressor._intervals
+
+
+def scored_rows(regressor: Regressor, X: Matrix, method: str) -> tuple[ConformalScores, Matrix, Matrix]:
+    """Scores of intervals; predictions of rows, and their spread."""
+    return regressor._scored(X, method)

@@ -1,0 +1,29 @@
+"""From parameters to what all methods with one population of programs are made with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrove.estimators.parameters import ProgramParameters, as_row_loss
+from symgrove.fitness.losses import MeanRowLoss
+from symgrove.forest.random_programs import RandomPrograms
+from symgrove.methods.programs import TargetSetup
+from symgrove.variation.own import OwnVariation
+from symgrove.variation.subtree import SubtreeVariation
+
+
+def gp_arguments(p: ProgramParameters, target: TargetSetup, mutation_depth: int | None = None) -> dict[str, Any]:
+    """Arguments of a `GP` with the paper's programs and variation."""
+    source = RandomPrograms(target.forest, p.constant_range, p.init_depth[1])
+    scales = bool(p.linear_scaling)
+    rates = p.p_crossover, p.p_mutation, p.max_size, p.min_grow_depth, mutation_depth
+    return {
+        "engine": target.engine,
+        "loss": target.task.loss(linear_scaling=scales) if p.loss is None else MeanRowLoss(as_row_loss(p.loss), scales),
+        "source": source,
+        "vary": SubtreeVariation(source, *rates) if p.variation is None else OwnVariation(p.variation, int(p.max_size)),
+        "population_size": int(p.population_size),
+        "heights": (int(p.init_depth[0]), int(p.init_depth[1])),
+        "min_height": int(p.min_grow_depth),
+        "seed": target.seed,
+    }

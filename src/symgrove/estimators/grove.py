@@ -1,0 +1,327 @@
+"""Estimators of Grove; the algorithm is methods/grove/."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
+
+from symgrove._checks import LARGEST_PROGRAM, MOST_PROGRAMS, MOST_SAMPLES, check_flag, check_number, check_whole
+from symgrove._deprecation import Renamed
+from symgrove.estimators.base import Estimator, Finished, Limits, Matrix
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.documentation import document
+from symgrove.estimators.grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
+from symgrove.estimators.parameters import check_choice, with_parameters
+from symgrove.estimators.regressor import Regressor
+from symgrove.evolution.checkpoint import Checkpoint
+from symgrove.evolution.interrupt import Interrupt
+from symgrove.evolution.progress import say
+from symgrove.evolution.stopping import OutOfTime
+from symgrove.methods.grove.configuration import (
+    FOR_CLASSIFICATION,
+    FOR_REGRESSION,
+    GroveConfiguration,
+    Regime,
+    TeamRules,
+)
+from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_that_fit, stack_of
+from symgrove.methods.grove.strength import Surroundings, choose_stack, for_folds, n_folds, work_of
+from symgrove.methods.grove.teams import TeamEvolution
+from symgrove.methods.problem import Problem, Rows
+from symgrove.methods.programs import Fitted
+from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.models.model import LeftOut
+from symgrove.models.stack import Stack
+from symgrove.models.task import Task
+from symgrove.models.team_members import SharedTerm, SizePoint
+from symgrove.rng import stream
+
+GROVE_FUNCTIONS = ("add", "sub", "mul", "aq", "max", "min", "step", "sqrt", "log1p")
+FEWEST_ROWS = 100  # that a budget must have room for
+LARGEST_TARGET = 1e100
+
+
+@with_parameters
+class GroveEstimator(Estimator):
+    """What the regressor and the classifier share."""
+
+    has_out_of_bag: ClassVar[bool] = False
+    configuration: ClassVar[GroveConfiguration]
+    strength_: ClassVar[Any] = Renamed("stacking_weights_")
+    found_: ClassVar[Any] = Renamed("stacking_weight_sum_")
+    n_populations: int = 5
+    population_size: int = 1000
+    generations: int = 100
+    n_estimators: int = 50
+    functions: Any = GROVE_FUNCTIONS
+    max_terms: int = 100
+    max_size: int = 25
+    ridge: float = 1e-3
+    window: float = 0.5
+    n_joining: int = 2
+    strength: str = "auto"
+    sampling: Any = 0.8
+    aggregation: str = "interquartile"
+    clip: bool = True
+    dtype: str = "float32"
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        for name in ("n_populations", "n_estimators", "max_terms", "n_joining"):
+            check_whole(name, getattr(self, name), 1, MOST_SAMPLES)
+        check_whole("max_size", self.max_size, 1, LARGEST_PROGRAM)
+        check_number("ridge", self.ridge, 0, np.inf)
+        if isinstance(self.window, (int, np.integer)) and not isinstance(self.window, bool):
+            check_whole("window", self.window, 1, MOST_PROGRAMS)
+        elif not (isinstance(self.window, (float, np.floating)) and 0 < self.window <= 1):
+            raise ValueError(
+                f"window must be a number of candidates (int) or a share of population_size (float up to 1), got "
+                f"{self.window!r}."
+            )
+        check_choice("strength", self.strength, ("auto", "fixed"))
+        check_choice("aggregation", self.aggregation, ("interquartile", "mean"))
+        check_flag("clip", self.clip)
+        sampling = self.sampling
+        is_share = isinstance(sampling, (float, np.floating)) and 0 < sampling <= 1
+        if not is_share and not (isinstance(sampling, str) and sampling == "bootstrap"):
+            raise ValueError(f"sampling must be 'bootstrap' or a share of the rows (float up to 1), got {sampling!r}.")
+
+    # The main evolution
+
+    def make_method(self, problem: Problem) -> SideBySide[TeamEvolution]:
+        main = self._main_regime(self.generations)
+        return make_evolutions(self._team_settings(problem), main, problem.training, problem.seed)
+
+    def make_model(self, problem: Problem, method: SideBySide[TeamEvolution], state: States) -> Fitted:
+        return stack_of(self._team_settings(problem), method, state, problem)
+
+    def _team_settings(self, problem: Problem) -> TeamSettings:
+        evaluation = self._evaluation()
+        return TeamSettings(
+            primitives=evaluation.primitives,
+            dtype=evaluation.dtype,
+            standardize=evaluation.standardize,
+            clip=bool(self.clip),
+            sampling=self.sampling,
+            aggregation=self.aggregation,
+            is_logistic=problem.task.classes is not None,
+            n_threads=problem.n_threads,
+            memory_budget=evaluation.memory_budget,
+            configuration=self.configuration,
+        )
+
+    def _main_regime(self, generations: int) -> Regime:
+        early = (g for g in self.configuration.early_snapshots if g < generations)
+        return Regime(
+            name="main",
+            n_populations=int(self.n_populations),
+            n_teams=int(self.n_estimators),
+            max_size=int(self.max_size),
+            rules=self._rules(self.window, 1, float(self.ridge)),
+            snapshots=(*early, generations),
+        )
+
+    def _rules(self, window: float, term_factor: int, ridge: float) -> TeamRules:
+        is_count = isinstance(window, (int, np.integer))
+        return TeamRules(
+            population_size=self.population_size,
+            window=int(window) if is_count else max(1, round(window * self.population_size)),
+            n_joining=self.n_joining,
+            max_terms=term_factor * self.max_terms,
+            ridge=ridge,
+        )
+
+    def _regimes(self, generations: int, n_rows: int) -> tuple[Regime, ...]:
+        """Evolutions that may enter the stack, the main one first."""
+        main, second = self._main_regime(generations), self.configuration.second
+        if n_rows < second.fewest_rows:
+            return (main,)
+        other = Regime(
+            name=second.name,
+            n_populations=1,
+            n_teams=second.team_factor * self.n_estimators,
+            max_size=min(second.largest_size, second.size_factor * self.max_size + second.size_more),
+            rules=self._rules(second.window, second.term_factor, second.ridge),
+            snapshots=second.snapshots,
+        )
+        return main, other
+
+    def _within_memory(self, problem: Problem) -> Problem:
+        n_training, n_rows = len(problem.training.X), self._n_rows_that_fit(problem.task.n_targets)
+        if n_training <= n_rows:
+            return problem
+        if n_rows < FEWEST_ROWS:
+            raise ValueError(
+                f"memory_budget={self.memory_budget} bytes is too small: there is room for {n_rows} rows. Raise it, or "
+                "lower n_estimators, max_terms or population_size."
+            )
+        warnings.warn(
+            f"Grove evolves on {n_rows} of the {n_training} rows, drawn at random: more do not fit into memory_budget. "
+            "Raise it, or lower n_estimators or max_terms.",
+            stacklevel=2,
+        )
+        kept = np.sort(stream(problem.seed, "rows").choice(n_training, size=n_rows, replace=False))
+        return problem._replace(training=problem.training.take(kept))
+
+    def _identity(self, rows: Rows) -> dict[str, Any]:
+        # The budget decides how many rows there are, if they do not all fit.
+        n_rows = min(self._n_rows_that_fit(len(rows.targets)), len(rows.X))
+        return {**super()._identity(rows), "rows": n_rows, "configuration": repr(self.configuration)}
+
+    def _n_rows_that_fit(self, n_targets: int) -> int:
+        return rows_that_fit(self._main_regime(self.generations), n_targets, 8, self._memory_budget() // 2)
+
+    # Strength
+
+    def _evolve(
+        self,
+        problem: Problem,
+        limits: Limits,
+        checkpoint: Checkpoint,
+        interrupt: Interrupt,
+        given: tuple[Any, Any] | None = None,
+    ) -> Finished:
+        start = time.perf_counter()
+        is_auto = self.strength == "auto" and len(problem.training.X) >= self.configuration.folds.fewest_rows
+        share = self.configuration.share_of_main if self.strength == "auto" else 1.0
+        main_limits = limits._replace(max_time=None if limits.max_time is None else share * limits.max_time)
+        main = super()._evolve(problem, main_limits, checkpoint, interrupt, given)
+        if not is_auto or main.reason == "interrupted" or not main.n_generations:
+            return self._with_weights(problem, main)
+        end = np.inf if limits.max_time is None else start + limits.max_time
+        around = Surroundings(checkpoint, interrupt, end, self._say)
+        regimes = self._regimes(main.n_generations, len(problem.training.X))
+        settings, strongest = self._team_settings(problem), main.fitted.model
+        assert isinstance(strongest, Stack)
+        try:
+            chosen = choose_stack(settings, regimes, strongest, problem.training, problem.seed, around)
+        except OutOfTime:
+            reason = "interrupted" if interrupt.is_requested else "max_time"
+            return self._with_weights(problem, replace(main, reason=reason))
+        attributes = {
+            "stacking_weights_": chosen.weights,
+            "stacking_weight_sum_": float(np.sum([*chosen.weights.values()])),
+            "validation_score_": self._score_of(chosen.out_of_fold, problem.training),
+            "strength_history_": around.histories,
+        }
+        left_out = LeftOut(chosen.out_of_fold, chosen.spread)
+        fitted = Fitted(chosen.stack, main.fitted.outside)
+        return replace(main, fitted=fitted, attributes=attributes, left_out=left_out)
+
+    def _with_weights(self, problem: Problem, main: Finished) -> Finished:
+        """The main evolution alone, its strength not chosen."""
+        attributes = {
+            "stacking_weights_": {f"main {main.n_generations}": 1.0},
+            "stacking_weight_sum_": 1.0,
+            "validation_score_": float("nan"),
+            "strength_history_": {},
+        }
+        left_out = None
+        if problem.task.classes is None:  # classes have no intervals
+            training = problem.training
+            model, outside, _ = main.fitted
+            left_out = model.left_out(training.X, training.targets, outside, training.weight)
+        return replace(main, attributes=attributes, left_out=left_out)
+
+    def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
+        """R² or accuracy on rows that were held out of whole evolutions."""
+        raise NotImplementedError
+
+    def _work_after(self, problem: Problem, limits: Limits) -> float:
+        n_rows, folds = len(problem.training.X), self.configuration.folds
+        if self.strength != "auto" or not limits.generations:
+            return 0.0
+        regimes = self._regimes(limits.generations, n_rows)
+        work = sum(work_of(for_folds(regime, folds)) for regime in regimes)
+        return n_folds(n_rows, folds) * work / work_of(regimes[0]) * limits.generations
+
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            say(type(self).__name__, text)
+
+    # The model
+
+    def _set_fitted(self, problem: Problem, finished: Finished) -> None:
+        super()._set_fitted(problem, finished)
+        own = finished.attributes
+        self.stacking_weights_: dict[str, float] = own["stacking_weights_"]
+        self.stacking_weight_sum_: float = own["stacking_weight_sum_"]
+        self.validation_score_: float = own["validation_score_"]
+        self.strength_history_: dict[str, Any] = own["strength_history_"]
+        self.size_path_: list[SizePoint] = self.model_.front(self._names)
+
+    def shared_terms(self, n_most: int | None = 20) -> list[SharedTerm]:
+        """The heaviest ensemble as one sum: terms with the mean and the spread of their coefficients over the teams.
+
+        Parameters
+        ----------
+        n_most : int, optional
+            So many terms with the largest effect; None: all.
+        """
+        return self._fitted_model().shared_terms(self._names, n_most)
+
+
+@document("Ensemble of sums of formulas for regression.", TEXT, parameters=OWN, attributes=ATTRIBUTES)
+@with_parameters
+class GroveRegressor(GroveEstimator, Regressor):
+    configuration: ClassVar[GroveConfiguration] = FOR_REGRESSION
+
+    def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
+        task, targets = super()._encode(y)
+        if np.abs(targets).max() > LARGEST_TARGET:
+            raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares cannot be summed; divide it.")
+        return task, targets
+
+    def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
+        known = ~np.isnan(out_of_fold[0])
+        y, weight = training.targets[0][known], None if training.weight is None else training.weight[known]
+        variation = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+        if not variation > 0:
+            return float("nan")
+        return float(1.0 - np.average((y - out_of_fold[0][known]) ** 2, weights=weight) / variation)
+
+
+@document(
+    "Ensemble of sums of formulas for classification.",
+    TEXT + " Teams are logistic regressions on formulas.",
+    parameters={
+        **OWN,
+        "class_weight": (
+            'dict, "balanced" or None',
+            "Weights of the classes, by label; balanced: so that all classes weigh the same.",
+        ),
+    },
+    attributes=ATTRIBUTES,
+    classes=CLASSES,
+)
+@with_parameters
+class GroveClassifier(GroveEstimator, Classifier):
+    configuration: ClassVar[GroveConfiguration] = FOR_CLASSIFICATION
+
+    n_populations: int = 1  # more are slower and not clearly better (docs/grove.md)
+    population_size: int = 500
+    max_terms: int = 50
+    max_size: int = 12
+    ridge: float = 0.03
+    window: float = 5
+    aggregation: str = "mean"
+    class_weight: Any = None
+
+    def _weigh(self, y: Any, sample_weight: Any) -> Any:
+        if self.class_weight is None:
+            return sample_weight
+        own = compute_sample_weight(self.class_weight, np.asarray(y).ravel())
+        return own if sample_weight is None else own * np.asarray(sample_weight)
+
+    def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
+        known = ~np.isnan(out_of_fold).any(axis=0)
+        labels = training.targets[0] if len(out_of_fold) == 1 else np.argmax(training.targets, axis=0)
+        found = (out_of_fold[0] > 0.5) if len(out_of_fold) == 1 else np.argmax(out_of_fold, axis=0)
+        weight = None if training.weight is None else training.weight[known]
+        return float(np.average(found[known] == labels[known], weights=weight))

@@ -1,0 +1,161 @@
+"""Constructor parameters that methods share, and their checks: what was given, what is accepted.
+
+Parameters are fields of keyword-only dataclasses without behaviour: scikit-learn reads their names and defaults from
+the constructor that a dataclass gets, and an estimator adds its own by inheriting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
+
+import numpy as np
+
+from symgrove._checks import (
+    LARGEST_PROGRAM,
+    MOST_PROGRAMS,
+    MOST_SAMPLES,
+    check_flag,
+    check_number,
+    check_pair,
+    check_whole,
+)
+from symgrove._missing import check_not_missing
+from symgrove._workers import as_list
+from symgrove.dataset import check_dtype
+from symgrove.evolution.checkpoint import check_path
+from symgrove.fitness.row_loss import OwnRowLoss, row_loss
+from symgrove.forest.primitives import PAPER_FUNCTIONS, PROTECTION_EPSILON, PrimitiveSet
+
+Class = TypeVar("Class")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def with_parameters(cls: type[Class]) -> type[Class]:
+    """Decorator of estimators: annotated fields become parameters. Comparing and printing stay scikit-learn's."""
+    return dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+
+@with_parameters
+class EvolutionParameters:
+    """What every method has: the size of the run, the functions, and control."""
+
+    population_size: int = 500
+    generations: int = 100
+    functions: Any = PAPER_FUNCTIONS
+    epsilon: Any = PROTECTION_EPSILON
+    standardize: bool = True
+    max_time: float | None = None
+    max_evaluations: int | None = None
+    target_error: float | None = None
+    calibration: float | None = None
+    dtype: str = "float64"
+    memory_budget: int | None = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    callbacks: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+
+@with_parameters
+class ProgramParameters(EvolutionParameters):
+    """What methods with the paper's programs and subtree variation have."""
+
+    constant_range: tuple[float, float] | None = (-5.0, 5.0)
+    init_depth: tuple[int, int] = (2, 6)
+    min_grow_depth: int = 0
+    max_size: int = 500
+    p_crossover: float = 0.5
+    p_mutation: float = 0.5
+    linear_scaling: bool = True
+    loss: Any = None
+    variation: Any = None
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_generations_no_change: int = 20
+
+
+def check_evolution(p: EvolutionParameters) -> None:
+    """Check what does not depend on data; rates are checked where they are used."""
+    check_whole("population_size", p.population_size, 2, MOST_PROGRAMS)
+    check_whole("generations", p.generations, 0)
+    for name in ("standardize", "warm_start"):
+        check_flag(name, getattr(p, name))
+    check_number("max_time", p.max_time, 0, np.inf, is_optional=True)
+    check_whole("max_evaluations", p.max_evaluations, 1, is_optional=True)
+    check_number("target_error", p.target_error, -np.inf, np.inf, is_optional=True)
+    check_number("calibration", p.calibration, 0, 1, is_optional=True)
+    check_whole("memory_budget", p.memory_budget, 1, is_optional=True)
+    check_whole("verbose", int(p.verbose) if isinstance(p.verbose, bool) else p.verbose, 0)
+    check_dtype(p.dtype)
+    is_whole = isinstance(p.n_jobs, (int, np.integer)) and not isinstance(p.n_jobs, bool)
+    if p.n_jobs is not None and not (is_whole and p.n_jobs != 0):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0, got {p.n_jobs!r}.")
+    PrimitiveSet(p.functions, p.epsilon)
+    if not all(callable(callback) for callback in as_list(p.callbacks)):
+        raise ValueError(f"callbacks must be a function or a list of functions, got {p.callbacks!r}.")
+    if p.checkpoint is not None:
+        check_path(p.checkpoint)
+
+
+def check_programs(p: ProgramParameters) -> None:
+    """Check all of them, but for rates."""
+    check_evolution(p)
+    check_whole("max_size", p.max_size, 1, LARGEST_PROGRAM)
+    check_pair("init_depth", p.init_depth)
+    check_whole("init_depth[0]", p.init_depth[0], 0)
+    check_whole("min_grow_depth", p.min_grow_depth, 0)
+    if p.constant_range is not None:
+        check_pair("constant_range", p.constant_range)
+    for name in ("linear_scaling", "early_stopping"):
+        check_flag(name, getattr(p, name))
+    check_loss(p.loss)
+    check_not_missing(p.variation)
+    if p.variation is not None and not callable(p.variation):
+        raise ValueError(
+            f"variation must be None or a function (forest, parents, donors, rng) -> children, got {p.variation!r}."
+        )
+    check_number("validation_fraction", p.validation_fraction, 0, 1)
+    check_whole("n_generations_no_change", p.n_generations_no_change, 1)
+
+
+def as_row_loss(loss: Any) -> OwnRowLoss:
+    """What `row_loss` makes of a function, if it is not yet; one without a name is called loss."""
+    if isinstance(loss, OwnRowLoss):
+        return loss
+    is_nameless = getattr(loss, "__name__", "") == "<lambda>"
+    return row_loss(loss, name="loss" if is_nameless else None)
+
+
+def check_loss(loss: Any) -> None:
+    """None, a function of target and prediction, or what `row_loss` makes of one."""
+    check_not_missing(loss)
+    if loss is not None:
+        try:
+            as_row_loss(loss)
+        except TypeError:
+            raise ValueError(
+                f"loss must be None or a function (y, prediction) -> loss on one row, got {loss!r}."
+            ) from None
+
+
+def check_samples(n_estimators: int, prune: bool, population_size: int | None = None) -> None:
+    """Check what methods with one member for each bootstrap sample have.
+
+    With `population_size`, every sample must be able to keep a program of the one population.
+    """
+    check_whole("n_estimators", n_estimators, 1, MOST_SAMPLES)
+    check_flag("prune", prune)
+    if population_size is not None and n_estimators > population_size:
+        raise ValueError(
+            f"n_estimators={n_estimators} is larger than population_size={population_size}: some samples would keep no "
+            "program. Lower n_estimators or raise population_size."
+        )
+
+
+def check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:
+    """One of a few words."""
+    if not (isinstance(value, str) and value in accepted):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, accepted))}, got {value!r}.")

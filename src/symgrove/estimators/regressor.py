@@ -1,0 +1,167 @@
+"""Regressors: predictions of numbers, with intervals, quantiles and distributions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from symgrove._checks import check_number, numeric_vector
+from symgrove.estimators.base import Estimator, Matrix
+from symgrove.estimators.input import check_no_dates
+from symgrove.estimators.parameters import check_choice
+from symgrove.estimators.sklearn_types import RegressorMixin
+from symgrove.methods.problem import Problem
+from symgrove.models.calibration import SOURCES, Calibration
+from symgrove.models.conformal import ConformalScores, rows_needed
+from symgrove.models.intervals import Intervals, learn_from_left_out
+from symgrove.models.mixture import Mixture
+from symgrove.models.model import LeftOut
+from symgrove.models.plan import Plan
+from symgrove.models.task import Task, encode_numbers
+
+METHODS = ("auto", *SOURCES)
+
+
+class Regressor(RegressorMixin, Estimator):
+    """Base of the estimators that predict a number."""
+
+    _uncertainty: Intervals | None
+
+    def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
+        return encode_numbers(y)
+
+    def _check_target(self, y: Any) -> dict[str, Any]:
+        check_no_dates("y", np.asarray(y))
+        return {"y_numeric": True}
+
+    def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
+        self._uncertainty = learn_from_left_out(left_out, problem.training.targets[0], problem.seed)
+        if problem.kept_out is not None:
+            self._calibrate(problem.kept_out.X, problem.kept_out.targets)
+
+    def _calibrate(self, X: Matrix, targets: Matrix) -> None:
+        prediction, spread = self.model_.predict_with_spread(X, self._n_threads())
+        with np.errstate(all="ignore"):
+            residuals = targets[0] - prediction
+        self._uncertainty = self._intervals.learn("conformal", residuals, spread)
+
+    @property
+    def _intervals(self) -> Intervals:
+        return getattr(self, "_uncertainty", None) or Intervals()
+
+    def _plan(self) -> Plan:
+        model = self._fitted_model()
+        best = self._intervals.best
+        return model.plan(type(self).__name__, self._feature_labels(), intervals=None if best is None else best.scores)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """What the members predict together: their mean, or however else they are combined.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        return_std : bool, default=False
+            Also return the standard deviation of the members' predictions on each row.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_rows,)
+        spread : ndarray of shape (n_rows,)
+            Only with `return_std`.
+        """
+        X = self._check_predict(X)
+        if return_std:
+            return self.model_.predict_with_spread(X, self._n_threads())
+        return self.model_.predict(X, self._n_threads())[0]
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Matrix:
+        """Intervals that new values fall into with a given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        coverage : float, default=0.9
+            The probability, over rows like those of the calibration; not for each single row.
+        method : "auto", "conformal" or "oob", default="auto"
+            conformal: from rows kept out of the fit (`calibration`, `calibrate`); the coverage is guaranteed for rows
+            of the same kind. oob: from training rows and the members that did not train on them, or, for Grove with
+            the strength chosen, from rows held out of whole evolutions; without guarantee. auto: conformal if there
+            are such rows, else oob.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_rows, 2)
+            Lower and upper ends. Infinite, with a warning, if there are too few rows for the coverage.
+        """
+        check_number("coverage", coverage, 0, 1)
+        scores, prediction, spread = self._scored(X, method)
+        factor = scores.factor(coverage)
+        _warn_if_infinite(factor, scores, coverage)
+        reach = factor * scores.widths.of(spread)
+        return np.stack([prediction - reach, prediction + reach], axis=1)
+
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), method: str = "auto") -> Matrix:
+        """Quantiles of the target, from the same residuals as intervals, with their signs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        quantiles : sequence of float
+            Between 0 and 1. Those outside the middle are cautious: the next residual further out counts.
+        method : "auto", "conformal" or "oob", default="auto"
+
+        Returns
+        -------
+        values : ndarray of shape (n_rows, n_quantiles)
+        """
+        levels = np.atleast_1d(numeric_vector("quantiles", quantiles))
+        for level in levels.tolist():
+            check_number("quantiles", level, 0, 1)
+        scores, prediction, spread = self._scored(X, method)
+        factors = [scores.quantile(level) for level in levels.tolist()]
+        for level, factor in zip(levels.tolist(), factors, strict=True):
+            _warn_if_infinite(factor, scores, max(level, 1 - level))
+        return prediction[:, None] + scores.widths.of(spread)[:, None] * np.array(factors)
+
+    def predict_distribution(self, X: Any, method: str = "auto") -> Mixture:
+        """The target's distribution on each row: a mixture of normal distributions around the members' predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        method : "auto", "conformal" or "oob", default="auto"
+
+        Returns
+        -------
+        distribution : Mixture
+            With `mean`, `std`, `log_density(y)`, `log_likelihood(y)`, `cdf(y)`, `quantile(level)`, `sample(n)`.
+        """
+        noise = self._calibration(method).noise
+        X = self._check_predict(X)
+        members = self.model_.predict_members(X, self._n_threads())[0]
+        prediction, spread = self.model_.predict_with_spread(X, self._n_threads())
+        return noise.mixture(prediction, members, spread)
+
+    def _scored(self, X: Any, method: str) -> tuple[ConformalScores, Matrix, Matrix]:
+        scores = self._calibration(method).scores
+        return scores, *self.model_.predict_with_spread(self._check_predict(X), self._n_threads())
+
+    def _calibration(self, method: str) -> Calibration:
+        check_is_fitted(self)
+        check_choice("method", method, METHODS)
+        return self._intervals.calibration(method)
+
+
+def _warn_if_infinite(factor: float, scores: ConformalScores, coverage: float) -> None:
+    n_rows = scores.sorted.size
+    if not np.isfinite(factor) and n_rows < rows_needed(coverage):
+        warnings.warn(
+            f"{n_rows} rows are too few for a coverage of {coverage:g}: {rows_needed(coverage)} are needed. Intervals "
+            "are infinite.",
+            stacklevel=3,
+        )

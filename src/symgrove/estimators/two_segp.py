@@ -1,0 +1,77 @@
+"""Estimators of 2SEGP; the algorithm is methods/two_segp.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrove.estimators.classifier import Classifier
+from symgrove.estimators.documentation import document
+from symgrove.estimators.gp_arguments import gp_arguments
+from symgrove.estimators.parameters import ProgramParameters, check_samples, with_parameters
+from symgrove.estimators.regressor import Regressor
+from symgrove.fitness.bootstrap import bootstrap_counts
+from symgrove.methods.programs import TargetSetup
+from symgrove.methods.two_segp import TwoSEGP
+from symgrove.selection.named import check_selection, make_selection
+
+_TEXT = (
+    "One population is evolved; every program has an error on each of `n_estimators` bootstrap samples, and the best "
+    "program ever found on each sample is a member of the ensemble (2SEGP, Virgolin 2021). With default parameters "
+    "this is the paper's method with the paper's settings."
+)
+_OWN = {
+    "selection": (
+        "str, selection or callable",
+        "Who survives of parents and offspring. By default, and in the paper, the best of each sample. Other names, "
+        "and selections with parameters, are in `symgrove.selection`: truncation-best, truncation-worst, "
+        "tournament4-best, tournament4-worst, tournament8-best, tournament8-worst (the paper's ablations), "
+        "partition-tournament, partition-lexicase, partition-10. A function (errors, n_selected, rng) -> indices is "
+        "called with a row of errors for each parent and child and a column for each sample; one whose first parameter "
+        "is called candidates is given sizes, ages and the generation too (`symgrove.selection.Candidates`).",
+    )
+}
+
+
+@document("Bagging ensemble of formulas for regression.", _TEXT, parameters=_OWN)
+@with_parameters
+class TwoSEGPRegressor(ProgramParameters, Regressor):
+    n_estimators: int = 50
+    prune: bool = True
+    selection: Any = "partition"
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        _check(self)
+
+    def make_part(self, target: TargetSetup) -> TwoSEGP:
+        return _make(self, target)
+
+
+@document("Bagging ensemble of formulas for classification.", _TEXT, parameters=_OWN)
+@with_parameters
+class TwoSEGPClassifier(ProgramParameters, Classifier):
+    n_estimators: int = 50
+    prune: bool = True
+    selection: Any = "partition"
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        _check(self)
+
+    def make_part(self, target: TargetSetup) -> TwoSEGP:
+        return _make(self, target)
+
+
+def _check(p: TwoSEGPRegressor | TwoSEGPClassifier) -> None:
+    check_samples(p.n_estimators, p.prune, p.population_size)
+    check_selection(p.selection)
+
+
+def _make(p: TwoSEGPRegressor | TwoSEGPClassifier, target: TargetSetup) -> TwoSEGP:
+    counts = bootstrap_counts(target.engine.data.n_rows, p.n_estimators, target.sample_seed)
+    return TwoSEGP(
+        samples=target.engine.prepare(counts, target.weight),
+        whole=target.whole_sample(),
+        select=make_selection(p.selection),
+        **gp_arguments(p, target),
+    )

@@ -1,0 +1,164 @@
+"""What all methods with one population of programs share: how programs are drawn, scored, and become an ensemble.
+
+A method adds `init` and `advance`, and fields to its state if it has more to remember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.engines.scoring import Scores, fit_pairs, score
+from symgrove.fitness.losses import Loss
+from symgrove.fitness.moments import Samples
+from symgrove.forest.forest import Forest, Ids
+from symgrove.forest.random_programs import RandomPrograms
+from symgrove.methods.base import ForestMethod, ForestState, check_array, check_ids, nodes_of
+from symgrove.methods.elites import Elites, best_of_each_sample
+from symgrove.rng import stream
+from symgrove.variation.own import Offspring
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPState(ForestState):
+    """A run between two generations; `errors` are those of the population, `elites` the best ever found."""
+
+    population: Ids
+    errors: Matrix
+    elites: Elites
+    ids: ClassVar[tuple[str, ...]] = ("population", "elites.root")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GP(ForestMethod):
+    """A method on one target.
+
+    Attributes
+    ----------
+    loss
+        What programs are scored by.
+    source, vary
+        Where random programs come from, how children are made.
+    heights, min_height
+        Of the initial programs.
+    samples : Samples or None
+        What programs are scored on, if it is the same in all generations; then a member is the elite of a sample.
+    """
+
+    loss: Loss
+    source: RandomPrograms
+    vary: Callable[..., Any]
+    population_size: int
+    heights: tuple[int, int]
+    min_height: int
+    samples: Samples | None = None
+    state_type: ClassVar[type[ForestState]] = GPState
+
+    def training_samples(self, state: Any, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
+        """Samples, and which of them each member of the ensemble was fitted on: by default, each on one."""
+        assert self.samples is not None, "a method without samples defines training_samples"
+        return self.samples, np.arange(self.samples.total.size)
+
+    def members(self, state: Any) -> Elites:
+        """The ensemble of a state."""
+        elites: Elites = state.elites
+        return elites
+
+    def check_arrays(self, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> None:
+        n_members, n_programs = arrays["elites.error"].size, len(arrays["population"])
+        check_ids("elites", arrays["elites.root"], (n_members,), n_nodes)
+        for name in ("error", "slope", "intercept"):
+            check_array(f"elites.{name}", arrays[f"elites.{name}"], (n_members,), "f")
+        check_ids("population", arrays["population"], (n_programs,), n_nodes)
+        check_array("errors", arrays["errors"], (n_programs, *arrays["errors"].shape[1:]), "f")
+
+    def first_state(self, **more: Any) -> Any:
+        """A ramped half-and-half population, scored; `more` are fields of the method's own state."""
+        assert self.samples is not None
+        forest = self.new_forest()
+        population = self.random_population(forest)
+        scores = self.score(forest, population, self.samples)
+        own = {"population": population, "errors": scores.errors, "elites": best_of_each_sample(population, scores)}
+        counters = {"generation": 0, "n_evaluations": population.size, "nodes": nodes_of(forest)}
+        make: Callable[..., Any] = self.state_type
+        return self.settle(make(**counters, **own, **more))
+
+    def next_state(self, state: Any, **changes: Any) -> Any:
+        """The state one generation later, after as many new programs as the population has."""
+        return replace(
+            state,
+            generation=state.generation + 1,
+            n_evaluations=state.n_evaluations + self.population_size,
+            nodes=nodes_of(state.forest),
+            **changes,
+        )
+
+    def random_population(self, forest: Forest) -> Ids:
+        """Ramped half-and-half."""
+        rng = stream(self.seed, "init")
+        return self.source.ramped_half_and_half(forest, self.population_size, rng, self.heights, self.min_height)
+
+    def breed(
+        self, forest: Forest, parents: Ids, rng: np.random.Generator, *rest: Any
+    ) -> tuple[Ids, NDArray[np.bool_]]:
+        """A child of every parent, and which of them were made from scratch."""
+        made = self.vary(forest, parents, rng, *rest)
+        return made if isinstance(made, Offspring) else (made, np.zeros(made.size, dtype=np.bool_))
+
+    def score(self, forest: Forest, roots: Ids, samples: Samples, *, expect_more: bool = False) -> Scores:
+        """Errors and scaling of programs; `expect_more` hints that their outputs will be asked for again."""
+        return score(self.engine, forest, roots, samples, self.loss, expect_more=expect_more)
+
+    def describe(self, state: GPState) -> dict[str, Any]:
+        """Named values for the history."""
+        sizes = state.forest.size(state.population)
+        return {
+            "generation": state.generation,
+            "n_evaluations": state.n_evaluations,
+            "errors": state.elites.error,
+            "mean_size": float(sizes.mean()),
+            "max_size": int(sizes.max()),
+            "n_distinct": int(np.unique(state.population).size),
+            "n_elites": int(np.unique(state.elites.root).size),
+        }
+
+    def finish(self, state: Any) -> Elites:
+        """The members with their scaling computed once more, by the two-pass formula."""
+        members = self.members(state)
+        if not self.loss.linear_scaling:
+            return members
+        samples, sample_of = self.training_samples(state, members.root.size)
+        roots, program_of = np.unique(members.root, return_inverse=True)
+        pairs = program_of.ravel(), sample_of
+        wanted = np.zeros((roots.size, samples.total.size), dtype=np.bool_)
+        wanted[pairs] = True
+        slope, intercept = (values[pairs] for values in fit_pairs(self.engine, state.forest, roots, samples, wanted))
+        is_exact = np.isfinite(slope) & np.isfinite(intercept)
+        return members._replace(
+            slope=np.where(is_exact, slope, members.slope), intercept=np.where(is_exact, intercept, members.intercept)
+        )
+
+    def outside(self, state: Any, members: Elites) -> NDArray[np.bool_]:
+        """Which rows each member was not fitted on, (n_members, n_rows)."""
+        samples, sample_of = self.training_samples(state, members.root.size)
+        return (samples.weights == 0)[sample_of]
+
+
+def first_occurrences(roots: Ids) -> Ids:
+    """Distinct roots in the order in which they first occur: of equal errors, the earliest program wins."""
+    _, first = np.unique(roots, return_index=True)
+    return roots[np.sort(first)]
+
+
+def look_up(programs: Ids, known: Ids, known_rows: Matrix, new: Ids, new_rows: Matrix) -> Matrix:
+    """Rows (such as errors) of programs that are all either known or new."""
+    roots = np.concatenate([known, new])
+    rows = np.concatenate([known_rows, new_rows])
+    order = np.argsort(roots, kind="stable")
+    return rows[order[np.searchsorted(roots[order], programs)]]

@@ -1,0 +1,185 @@
+"""The numbers behind Grove that are no parameters of its estimators: one value, which ablations replace.
+
+class Shorter(GroveRegressor):
+    configuration = replace(GroveRegressor.configuration, early_snapshots=(5,))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from symgrove.fitness.terms import DIGITS, NEARLY_CONSTANT
+from symgrove.variation.mixture import SHARE_OF_CONSTANTS, SHARES, TREE_HEIGHT
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamRules:
+    """Numbers that shape an evolution of teams.
+
+    Attributes
+    ----------
+    population_size : int
+        Candidates a generation.
+    window : int
+        How many of them each team looks at.
+    n_joining : int
+        How many may join a team in a generation.
+    max_terms : int
+        Of a team.
+    ridge : float
+        Penalty, as a share of the sample's weight.
+    """
+
+    population_size: int
+    window: int
+    n_joining: int
+    max_terms: int
+    ridge: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regime:
+    """How strongly to fit: how many evolutions share the teams, their rules, and the generations to look at them."""
+
+    name: str
+    n_populations: int
+    n_teams: int
+    max_size: int
+    rules: TeamRules
+    snapshots: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondRegime:
+    """Evolutions of another strength that may enter the stack, relative to the main ones.
+
+    Attributes
+    ----------
+    name : str
+    team_factor, term_factor : int
+        Times as many teams, times as many terms in each.
+    size_factor, size_more, largest_size : int
+        Formulas have `size_factor * max_size + size_more` nodes, at most `largest_size`.
+    window : int or float
+        Candidates that a team looks at, or their share.
+    ridge : float
+    snapshots : tuple of int
+        Generations after which they may enter.
+    fewest_rows : int
+        On fewer rows there are none.
+    """
+
+    name: str
+    team_factor: int = 1
+    term_factor: int = 1
+    size_factor: int = 1
+    size_more: int = 0
+    largest_size: int = 2**31
+    window: int | float
+    ridge: float
+    snapshots: tuple[int, ...]
+    fewest_rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folds:
+    """How rows are held out of whole evolutions to choose the strength.
+
+    Attributes
+    ----------
+    n_folds : int
+        On more than `most_rows` rows, one of them is enough.
+    n_populations, n_teams, population_size : int
+        At most, of evolutions that are made only to be judged; windows up to `small_window` stay as they are.
+    smallest_weight : float
+        Smaller ones are zero.
+    clearly : float
+        Standard errors by which a stack must beat the strongest ensemble if there is one fold.
+    fewest_rows : int
+        With fewer, the strength is fixed.
+    """
+
+    n_folds: int = 5
+    most_rows: int = 500
+    n_populations: int = 2
+    n_teams: int = 20
+    population_size: int = 300
+    small_window: int = 10
+    smallest_weight: float = 0.01
+    clearly: float = 2.0
+    fewest_rows: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateRules:
+    """How candidates are made and told apart.
+
+    Attributes
+    ----------
+    shares : tuple of float
+        Of crossover, mutation, perturbation, join, new and hoist.
+    share_of_constants, tree_height
+        Of new programs and branches.
+    n_data_values : int
+        Values of each feature that half of the constants are drawn from; 0: none are.
+    nearly_constant : float
+        Programs with a smaller spread are dropped.
+    digits : (int, int)
+        Terms whose projections on a random direction agree to so many digits are the same; in float64 and float32.
+    """
+
+    shares: tuple[float, ...] = SHARES
+    share_of_constants: float = SHARE_OF_CONSTANTS
+    tree_height: int = TREE_HEIGHT
+    n_data_values: int = 1024
+    nearly_constant: float = NEARLY_CONSTANT
+    digits: tuple[int, int] = (DIGITS["float64"], DIGITS["float32"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroveConfiguration:
+    """Everything that the estimators' parameters do not say.
+
+    Attributes
+    ----------
+    early_snapshots : tuple of int
+        Generations after which the main evolution is weaker, but may be the better for it.
+    second : SecondRegime
+    folds : Folds
+    candidates : CandidateRules
+    rows_per_term, fewest_terms : int
+        Teams have at most a term for so many rows, but so many always.
+    n_close, n_close_of_all : int
+        Candidates that a team judges in full; more if there are few teams, because it costs little then.
+    share_of_main : float
+        Of `max_time`, for the main evolution if the strength is to be chosen.
+    """
+
+    early_snapshots: tuple[int, ...]
+    second: SecondRegime
+    folds: Folds = field(default_factory=Folds)
+    candidates: CandidateRules = field(default_factory=CandidateRules)
+    rows_per_term: int = 5
+    fewest_terms: int = 3
+    n_close: int = 24
+    n_close_of_all: int = 1200
+    share_of_main: float = 0.5
+
+
+FOR_REGRESSION = GroveConfiguration(
+    early_snapshots=(3, 10),
+    second=SecondRegime(name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60)),
+)
+FOR_CLASSIFICATION = GroveConfiguration(
+    early_snapshots=(10, 30, 60),
+    second=SecondRegime(
+        name="strong",
+        term_factor=2,
+        size_factor=2,
+        size_more=1,
+        window=0.5,
+        ridge=1e-3,
+        snapshots=(30, 100, 200),
+        fewest_rows=501,
+    ),
+)

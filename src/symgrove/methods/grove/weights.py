@@ -1,0 +1,121 @@
+"""Weights of a stack, from predictions of rows that the ensembles never saw."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from symgrove.blas import on_one_thread, product
+from symgrove.methods.grove.configuration import Folds
+from symgrove.methods.grove.setup import base_of
+from symgrove.methods.problem import Rows
+
+Matrix = NDArray[np.float64]
+HEAVY = 1e4  # weight of the equation that makes weights sum to one
+PROBABILITIES = (0.01, 0.99)
+N_ROUNDS = 200
+
+
+class Strength(NamedTuple):
+    """What was chosen: a weight for every level, and what they predict for rows they never saw, with the loss.
+
+    `spread` is that of the teams on these rows, levels weighed alike; of the first target.
+    """
+
+    weights: Matrix
+    out_of_fold: Matrix
+    spread: Matrix
+    loss: float
+
+
+def weigh(
+    out_of_fold: Matrix,
+    spread: Matrix,
+    training: Rows,
+    folds: Folds,
+    *,
+    is_logistic: bool,
+    strongest: int,
+) -> Strength:
+    """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
+
+    `spread` is that of each level's teams, (n_levels, n_rows). If some rows were never held out, the strongest level is
+    alone unless the stack is clearly better.
+    """
+    known = ~np.isnan(out_of_fold).any(axis=(0, 1))
+    predictions = out_of_fold[:, :, known]
+    targets = training.targets[:, known]
+    row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
+    base = base_of(training)
+    if is_logistic:
+        weights = mixture_weights(predictions, targets, base, row_weight)
+    else:
+        weights = stack_weights(predictions[:, 0], targets[0], float(base[0]), row_weight)
+    weights = np.where(weights < folds.smallest_weight, 0.0, weights)
+    losses = _losses(_stacked(predictions, weights, base), targets, is_logistic=is_logistic)
+    if not known.all():
+        alone = np.zeros(weights.size)
+        alone[strongest] = 1.0
+        difference = _losses(predictions[strongest], targets, is_logistic=is_logistic) - losses
+        mean, error = _mean_and_error(difference, row_weight)
+        if mean < folds.clearly * error:
+            weights, losses = alone, losses + difference
+    stacked = np.full(out_of_fold.shape[1:], np.nan)
+    stacked[:, known] = _stacked(predictions, weights, base)
+    return Strength(weights, stacked, product(weights, spread), float(np.average(losses, weights=row_weight)))
+
+
+def _mean_and_error(values: Matrix, weight: Matrix) -> tuple[float, float]:
+    """Weighted mean and its standard error."""
+    share = weight / weight.sum()
+    mean = float(product(share, values))
+    return mean, float(np.sqrt(product(share**2, (values - mean) ** 2)))
+
+
+def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
+    return base[:, None] + np.einsum("l,ltn->tn", weights, predictions - base[:, None])
+
+
+def _losses(prediction: Matrix, targets: Matrix, *, is_logistic: bool) -> Matrix:
+    """Loss on every row: squares, or minus the logarithm of the probability of the label."""
+    if not is_logistic:
+        return (targets[0] - prediction[0]) ** 2
+    return -np.log(np.clip(_of_the_label(prediction[None], targets)[0], *PROBABILITIES))
+
+
+def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matrix) -> Matrix:
+    """Least squares with weights that are not negative and sum to at most one.
+
+    The sum is one with a column of zeros, whose weight is that of the base.
+    """
+    root = np.sqrt(row_weight)
+    columns = np.column_stack([(predictions - base).T, np.zeros(y.size)]) * root[:, None]
+    scale = max(float(np.sqrt(np.average((y - base) ** 2, weights=row_weight))), 1e-300) * np.sqrt(row_weight.sum())
+    heavy = HEAVY * scale * np.ones((1, columns.shape[1]))
+    A = np.vstack([columns, heavy]) / scale
+    b = np.append((y - base) * root, HEAVY * scale) / scale
+    weights = on_one_thread(nnls, A, b)[0][:-1]
+    return weights / max(1.0, weights.sum())
+
+
+def mixture_weights(predictions: Matrix, targets: Matrix, base: Matrix, row_weight: Matrix) -> Matrix:
+    """Weights of a mixture of the levels and the base with the highest likelihood, by expectation maximisation."""
+    constant = np.broadcast_to(base[:, None], predictions.shape[1:])
+    all_levels = np.concatenate([predictions, constant[None]])
+    likelihood = np.clip(_of_the_label(all_levels, targets), *PROBABILITIES)
+    weights = np.full(len(likelihood), 1.0 / len(likelihood))
+    for _ in range(N_ROUNDS):
+        share = weights[:, None] * likelihood
+        weights = np.average(share / share.sum(axis=0), axis=1, weights=row_weight)
+    return weights[:-1]
+
+
+def _of_the_label(predictions: Matrix, targets: Matrix) -> Matrix:
+    """Probability of the label of every row, (n_levels, n_rows)."""
+    if len(targets) == 1:
+        return np.where(targets[0] == 1, predictions[:, 0], 1 - predictions[:, 0])
+    shares = predictions / np.maximum(predictions.sum(axis=1, keepdims=True), 1e-300)
+    return np.einsum("ltn,tn->ln", shares, targets)

@@ -1,0 +1,61 @@
+"""How an ensemble does on rows held out of the whole evolution, for early stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.dataset import make_dataset
+from symgrove.engines.cpu import CpuEngine
+from symgrove.methods.gp import GP
+from symgrove.methods.problem import Rows
+from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.models.ensemble import COMBINE
+from symgrove.models.task import Task
+
+
+class HeldOutError:
+    """Error of the ensembles on rows that no part of the evolution sees, combined as in predictions."""
+
+    def __init__(self, rows: Rows, task: Task, aggregation: str, method: SideBySide[GP]) -> None:
+        self.rows = rows
+        self.task = task
+        self.combine = COMBINE[aggregation]
+        self.parts: Sequence[GP] = method.parts
+        Z = method.standardization.apply(rows.X)
+        self.engines = [
+            CpuEngine(make_dataset(Z, target, part.engine.dtype), part.engine.blocks.primitives)
+            for target, part in zip(rows.targets, self.parts, strict=True)
+        ]
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for engine in self.engines:
+            self._stack.enter_context(engine)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def __call__(self, state: States) -> float:
+        predictions = np.stack([self._predict(*each) for each in zip(self.engines, self.parts, state, strict=True)])
+        with np.errstate(over="ignore"):
+            if self.task.classes is None:
+                losses = self.parts[0].loss.of_rows(self.rows.targets[0], predictions[0])
+            else:
+                losses = self.task.row_losses(predictions, self.rows.targets)
+        error = float(np.average(losses, weights=self.rows.weight))
+        return error if np.isfinite(error) else np.inf
+
+    def _predict(self, engine: CpuEngine, part: GP, state: Any) -> NDArray[np.float64]:
+        members = part.members(state)
+        roots, member = np.unique(members.root, return_inverse=True)
+        outputs = engine.outputs(state.forest, roots)[member.ravel()].astype(np.float64)
+        head = self.task.head(part.loss.threshold)
+        with np.errstate(all="ignore"):
+            scaled = members.intercept[:, None] + members.slope[:, None] * outputs
+        return self.combine(scaled if head is None else head(scaled), 0.0)

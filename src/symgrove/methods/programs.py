@@ -1,0 +1,143 @@
+"""From a problem to evolutions of programs, one for each target, and from their states to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.dataset import make_dataset
+from symgrove.engines.cpu import CpuEngine
+from symgrove.fitness.moments import Samples
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.methods.elites import Elites
+from symgrove.methods.gp import GP
+from symgrove.methods.problem import Problem
+from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.models.ensemble import make_ensemble
+from symgrove.models.model import Model, RowLossOf
+from symgrove.models.program_model import ProgramModel, unknown_errors
+from symgrove.models.standardization import no_standardization, standardization_of
+from symgrove.models.task import Task
+from symgrove.rng import stream
+
+Matrix = NDArray[np.float64]
+
+
+class Evaluation(NamedTuple):
+    """How programs are evaluated: their functions, the type of numbers, whether features are z-scored, memory."""
+
+    primitives: PrimitiveSet
+    dtype: str
+    standardize: bool
+    memory_budget: int
+
+
+class TargetSetup(NamedTuple):
+    """What a method is made from for one target.
+
+    Attributes
+    ----------
+    engine
+        Evaluates programs.
+    forest : Forest
+        An empty one, of the features and functions.
+    task : Task
+    weight : (n_rows,) or None
+        Sample weights.
+    sample_seed, seed : int
+        Of the bootstrap samples, which all targets share, and of everything else.
+    member : int
+        Which of several independent runs this is.
+    """
+
+    engine: CpuEngine
+    forest: Forest
+    task: Task
+    weight: Matrix | None
+    sample_seed: int
+    seed: int
+    member: int
+
+    def whole_sample(self) -> Samples:
+        """All training rows as one sample."""
+        return self.engine.prepare(np.ones((1, self.engine.data.n_rows)), self.weight)
+
+
+def evolutions_of(problem: Problem, evaluation: Evaluation, make: Callable[[TargetSetup], GP]) -> SideBySide[GP]:
+    """An evolution of programs for each target."""
+    X, targets, weight, _ = problem.training
+    standardization = standardization_of(X, weight) if evaluation.standardize else no_standardization(X.shape[1])
+    Z = standardization.apply(X)
+    seed = problem.seed
+    run_seed = seed if problem.member == 0 else int(stream(seed, "member", problem.member).integers(2**31))
+    budget = evaluation.memory_budget // len(targets)
+    parts: list[GP] = []
+    with ExitStack() as on_failure:
+        for k, y in enumerate(targets):
+            data = make_dataset(Z, y, evaluation.dtype)
+            engine = on_failure.enter_context(CpuEngine(data, evaluation.primitives, problem.n_threads, budget))
+            own_seed = run_seed if k == 0 else int(stream(run_seed, "class", k).integers(2**31))
+            forest = Forest(X.shape[1], evaluation.primitives)
+            parts.append(make(TargetSetup(engine, forest, problem.task, weight, seed, own_seed, problem.member)))
+        on_failure.pop_all()  # from now on the method closes the engines
+    return SideBySide(parts, standardization)
+
+
+class Fitted(NamedTuple):
+    """A model, and what is known of its fit.
+
+    Attributes
+    ----------
+    model : Model
+    outside : list of (n_members, n_rows)
+        For each target the rows that its members were not fitted on.
+    row_loss : callable or None
+        Loss of a number on every row, (y, prediction); None: of classes, whose members vote.
+    """
+
+    model: Model
+    outside: list[NDArray[np.bool_]]
+    row_loss: RowLossOf | None = None
+
+
+def programs_of(problem: Problem, method: SideBySide[GP], state: States, aggregation: str, *, merge: bool) -> Fitted:
+    """The members of every target, with their final scaling, as a model with forests of its own."""
+    training = problem.training
+    members = [part.finish(own) for part, own in zip(method.parts, state, strict=True)]
+    ensembles = []
+    for part, own, target, found in zip(method.parts, state, training.targets, members, strict=True):
+        fallback = float(np.average(target, weights=training.weight))
+        usable = _usable(found, own.forest, fallback)
+        ensembles.append(
+            make_ensemble(
+                own.forest,
+                usable.root,
+                usable.slope,
+                usable.intercept,
+                fallback,
+                method.standardization,
+                aggregation,
+                part.loss.threshold,
+            )
+        )
+    outside = [part.outside(own, m) for part, own, m in zip(method.parts, state, members, strict=True)]
+    errors = tuple(m.error for m in members)
+    model = ProgramModel(tuple(ensembles), problem.task, errors, unknown_errors(ensembles), merge)
+    return Fitted(model, outside, None if problem.task.classes is not None else method.parts[0].loss.of_rows)
+
+
+def _usable(elites: Elites, forest: Forest, fallback: float) -> Elites:
+    """Elites in which the mean of the target stands in where no program had finite outputs."""
+    is_usable = np.isfinite(elites.error)
+    if is_usable.all():
+        return elites
+    return elites._replace(
+        root=np.where(is_usable, elites.root, forest.constant(0.0)),
+        slope=np.where(is_usable, elites.slope, 0.0),
+        intercept=np.where(is_usable, elites.intercept, fallback),
+    )

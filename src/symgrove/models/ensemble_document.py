@@ -1,0 +1,56 @@
+"""An ensemble of programs as a plain document, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.models.document import (
+    Allowance,
+    Document,
+    Entries,
+    forest_from_document,
+    forest_to_document,
+    programs_from,
+    standardization_from,
+)
+from symgrove.models.ensemble import COMBINE, Ensemble
+
+
+def ensemble_to_document(ensemble: Ensemble) -> Document:
+    """An ensemble of programs."""
+    return {
+        "kind": "programs",
+        "forest": forest_to_document(ensemble.forest),
+        "programs": ensemble.programs.tolist(),
+        "program_of": ensemble.program_of.tolist(),
+        "slope": ensemble.slope.tolist(),
+        "intercept": ensemble.intercept.tolist(),
+        "fallback": ensemble.fallback,
+        "mean": ensemble.standardization.mean.tolist(),
+        "spread": ensemble.standardization.spread.tolist(),
+        "aggregation": ensemble.aggregation,
+        "threshold": ensemble.threshold,
+    }
+
+
+def ensemble_from_document(
+    entries: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance
+) -> Ensemble:
+    """The ensemble of a document."""
+    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
+    programs = programs_from(entries, forest)
+    program_of = entries.wholes("program_of", 0, programs.size - 1)
+    if np.unique(program_of).size != programs.size or program_of.size == 0:
+        raise ValueError(f"{entries.where} has programs without members, or no members.")
+    return Ensemble(
+        forest,
+        programs,
+        program_of,
+        entries.numbers("slope", program_of.size),
+        entries.numbers("intercept", program_of.size),
+        entries.number("fallback"),
+        standardization_from(entries, n_features),
+        entries.text("aggregation", tuple(COMBINE)),
+        entries.number("threshold"),
+    )

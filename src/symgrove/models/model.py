@@ -1,0 +1,145 @@
+"""The interface of models: what a fitted estimator predicts, shows, exports and saves with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.models.conformal import ConformalScores
+from symgrove.models.consensus import Recurring
+from symgrove.models.document import Document
+from symgrove.models.plan import Graph, Plan, PlanTarget, plain_labels
+from symgrove.models.probabilities import Correction
+from symgrove.models.task import Task
+from symgrove.models.team_members import SharedTerm, SizePoint
+
+Matrix = NDArray[np.float64]
+Names = Sequence[str] | None
+RowLossOf = Callable[[Matrix, Matrix], Matrix]  # of targets and predictions, on every row
+
+
+class LeftOut(NamedTuple):
+    """What members say of training rows that they did not train on; NaN where there is nothing.
+
+    Attributes
+    ----------
+    prediction : (n_targets, n_rows)
+    spread : (n_rows,)
+        Standard deviation of the members; of the first target.
+    errors : tuple of arrays (n_members,)
+        For each target the members' errors on those rows; empty if they are not known.
+    """
+
+    prediction: Matrix
+    spread: Matrix
+    errors: tuple[Matrix, ...] = ()
+
+
+class Model(ABC):
+    """What a fitted estimator is made of.
+
+    Predictions of classes are shares before they are corrected and divided by their sum. `names` are those of the
+    features, or None.
+
+    Attributes
+    ----------
+    kind : str
+        Its name in files.
+    task : Task
+    primitives : PrimitiveSet
+    n_features : int
+    """
+
+    kind: ClassVar[str]
+    task: Task
+    primitives: PrimitiveSet
+    n_features: int
+
+    @abstractmethod
+    def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
+        """What the members predict together, (n_targets, n_rows)."""
+
+    @abstractmethod
+    def predict_with_spread(self, X: Matrix, n_threads: int = 1) -> tuple[Matrix, Matrix]:
+        """Prediction of a number, and standard deviation of the members', on every row."""
+
+    @abstractmethod
+    def predict_members(self, X: Matrix, n_threads: int = 1) -> Matrix:
+        """What each member predicts, (n_targets, n_members, n_rows)."""
+
+    @abstractmethod
+    def left_out(
+        self,
+        X: Matrix,
+        targets: Matrix,
+        outside: Sequence[NDArray[np.bool_]],
+        weight: Matrix | None,
+        row_loss: RowLossOf | None = None,
+    ) -> LeftOut:
+        """What members say of training rows that they did not train on: `outside`, (n_members, n_rows) for a target.
+
+        Their errors are means of `row_loss`, by default of squares.
+        """
+
+    def with_left_out(self, left_out: LeftOut) -> Model:
+        """The model, its members knowing their errors on those rows."""
+        return self
+
+    @abstractmethod
+    def members(self, names: Names) -> list[Any]:
+        """The members as people read them."""
+
+    @abstractmethod
+    def count_members(self) -> dict[str, int]:
+        """How many members there are, and how many different ones if they may repeat."""
+
+    @abstractmethod
+    def importances(self, X: Matrix, seed: int) -> Matrix:
+        """How strongly each feature acts, (n_features,)."""
+
+    @abstractmethod
+    def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
+        """Parts of formulas that several members have, the most frequent first."""
+
+    @abstractmethod
+    def as_sum(self) -> tuple[Forest, int] | None:
+        """The model as one simplified program in the user's units, if it is one."""
+
+    @property
+    @abstractmethod
+    def aggregation(self) -> str:
+        """How members' predictions are combined: mean, median or interquartile."""
+
+    @abstractmethod
+    def plan_targets(self, graph: Graph) -> tuple[PlanTarget, ...]:
+        """What it computes for one row; steps are added to the graph."""
+
+    @abstractmethod
+    def document(self) -> Document:
+        """The model as plain values, for files."""
+
+    def front(self, names: Names) -> list[SizePoint]:
+        """Smaller models, sizes against errors, where there are any."""
+        return []
+
+    def shared_terms(self, names: Names, n_most: int | None) -> list[SharedTerm]:
+        """Members as one sum of terms, where they are sums."""
+        return []
+
+    def plan(
+        self,
+        origin: str,
+        features: list[str],
+        correction: Correction | None = None,
+        intervals: ConformalScores | None = None,
+    ) -> Plan:
+        """What the model computes for one row, for exports; `origin` is the name of the estimator."""
+        graph = Graph()
+        targets = self.plan_targets(graph)
+        return Plan(origin, features, plain_labels(self.task.classes), graph.steps, targets, correction, intervals)

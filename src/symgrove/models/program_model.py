@@ -1,0 +1,190 @@
+"""A model of programs: an ensemble for each target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.models.consensus import Recurring, recurring_parts
+from symgrove.models.document import Allowance, Document, Entries, optional_numbers
+from symgrove.models.ensemble import Ensemble, clipped, join_ensembles, votes_of
+from symgrove.models.ensemble_document import ensemble_from_document, ensemble_to_document
+from symgrove.models.ensemble_plan import ensemble_target
+from symgrove.models.importance import feature_importances
+from symgrove.models.members import Member, ensemble_as_sum, list_members
+from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
+from symgrove.models.out_of_bag import predict_out_of_bag
+from symgrove.models.plan import Graph, PlanTarget
+from symgrove.models.task import Task
+
+
+@dataclass(frozen=True)
+class ProgramModel(Model):
+    """Ensembles of programs.
+
+    Attributes
+    ----------
+    ensembles : tuple of Ensemble
+        One for each target.
+    task : Task
+    in_bag, out_of_bag : tuples of arrays (n_samples,)
+        Errors of every sample's member, on the sample and on the rows that it left out.
+    merge : bool
+        Whether members of equal programs are shown as one.
+    """
+
+    ensembles: tuple[Ensemble, ...]
+    task: Task
+    in_bag: tuple[Matrix, ...]
+    out_of_bag: tuple[Matrix, ...]
+    merge: bool = True
+    kind: ClassVar[str] = "programs"
+
+    @property
+    def primitives(self) -> PrimitiveSet:  # type: ignore[override]
+        return self.ensembles[0].forest.primitives
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        return self.ensembles[0].forest.n_features
+
+    def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
+        if self.task.classes is None:
+            return self.ensembles[0].predict(X, n_threads)[None]
+        if self.task.n_targets == 1:
+            return self.ensembles[0].vote_share(X, n_threads)[None]
+        return np.stack([ensemble.mean_clipped(X, n_threads) for ensemble in self.ensembles])
+
+    def predict_with_spread(self, X: Matrix, n_threads: int = 1) -> tuple[Matrix, Matrix]:
+        return self.ensembles[0].predict_with_spread(X, n_threads)
+
+    def predict_members(self, X: Matrix, n_threads: int = 1) -> Matrix:
+        found = self.said(X, n_threads)
+        n_members = max(map(len, found))  # classes with fewer take turns
+        return np.stack([members[np.arange(n_members) % len(members)] for members in found])
+
+    def said(self, X: Matrix, n_threads: int = 1) -> list[Matrix]:
+        """For each target, what every sample's member contributes: its prediction, vote or clipped score."""
+        if self.task.classes is None:
+            return [self.ensembles[0].all_members(X, n_threads)]
+        head = votes_of if self.task.n_targets == 1 else clipped
+        return [ensemble.all_shares(X, head, n_threads) for ensemble in self.ensembles]
+
+    def left_out(
+        self,
+        X: Matrix,
+        targets: Matrix,
+        outside: Sequence[NDArray[np.bool_]],
+        weight: Matrix | None,
+        row_loss: RowLossOf | None = None,
+    ) -> LeftOut:
+        found = [
+            predict_out_of_bag(ensemble, X, target, mask, weight, self.task.head(ensemble.threshold), row_loss)
+            for ensemble, target, mask in zip(self.ensembles, targets, outside, strict=True)
+        ]
+        return LeftOut(np.stack([own.prediction for own in found]), found[0].spread, tuple(own.error for own in found))
+
+    def with_left_out(self, left_out: LeftOut) -> ProgramModel:
+        return replace(self, out_of_bag=left_out.errors)
+
+    def members(self, names: Names) -> list[Member]:
+        members: list[Member] = []
+        for k, ensemble in enumerate(self.ensembles):
+            target = None if self.task.targets is None else self.task.targets[k]
+            prune = self.merge and ensemble.aggregation == "mean"
+            members += list_members(ensemble, self.in_bag[k], self.out_of_bag[k], names, target, prune=prune)
+        return members
+
+    def count_members(self) -> dict[str, int]:
+        n_members = sum(ensemble.n_samples for ensemble in self.ensembles)
+        return {"n_members": n_members, "n_distinct_members": sum(e.programs.size for e in self.ensembles)}
+
+    def importances(self, X: Matrix, seed: int) -> Matrix:
+        return feature_importances(self.ensembles, X, seed)
+
+    def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
+        return [part for ensemble in self.ensembles for part in recurring_parts(ensemble, names, n_most)]
+
+    def as_sum(self) -> tuple[Forest, int] | None:
+        is_mean = self.task.classes is None and self.ensembles[0].aggregation == "mean"
+        return ensemble_as_sum(self.ensembles[0]) if is_mean else None
+
+    @property
+    def aggregation(self) -> str:
+        return self.ensembles[0].aggregation
+
+    def plan_targets(self, graph: Graph) -> tuple[PlanTarget, ...]:
+        return tuple(ensemble_target(graph, ensemble, self.task) for ensemble in self.ensembles)
+
+    def document(self) -> Document:
+        return {
+            "ensembles": [ensemble_to_document(ensemble) for ensemble in self.ensembles],
+            "members": [
+                {
+                    "in_bag": optional_numbers(_without_inf(inside)),
+                    "out_of_bag": optional_numbers(_without_inf(outside)),
+                }
+                for inside, outside in self.shown_errors()
+            ],
+            "smaller": [],
+        }
+
+    def shown_errors(self) -> list[tuple[Matrix, Matrix]]:
+        """For each ensemble the errors of every sample's member, in the sample and outside, as they are shown."""
+        found = []
+        members = iter(self.members(None))
+        for ensemble in self.ensembles:
+            inside, outside = np.full((2, ensemble.n_samples), np.nan)
+            n_seen = 0
+            while n_seen < ensemble.n_samples:
+                member = next(members)
+                inside[list(member.samples)] = member.in_bag_error
+                outside[list(member.samples)] = member.out_of_bag_error
+                n_seen += len(member.samples)
+            found.append((inside, outside))
+        return found
+
+
+def _without_inf(values: Matrix) -> Matrix:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def join_models(models: Sequence[ProgramModel]) -> ProgramModel:
+    """All members of several models in one."""
+    targets = range(len(models[0].ensembles))
+    return ProgramModel(
+        tuple(join_ensembles([model.ensembles[k] for model in models]) for k in targets),
+        models[0].task,
+        tuple(np.concatenate([model.in_bag[k] for model in models]) for k in targets),
+        tuple(np.concatenate([model.out_of_bag[k] for model in models]) for k in targets),
+        models[0].merge,
+    )
+
+
+def program_model_from(
+    entries: Entries, task: Task, n_features: int, primitives: PrimitiveSet, allowance: Allowance, *, merge: bool
+) -> ProgramModel:
+    """The model of a document, which `document` made."""
+    own, errors = entries.each("ensembles"), entries.each("members")
+    if len(own) != task.n_targets or len(errors) != len(own):
+        raise ValueError(
+            f"the file has {len(own)} ensembles and errors of {len(errors)}, which does not go with its estimator and "
+            "classes."
+        )
+    ensembles = tuple(ensemble_from_document(e, n_features, primitives, allowance) for e in own)
+    inside, outside = (
+        tuple(e.numbers(name, m.n_samples, is_optional=True) for e, m in zip(errors, ensembles, strict=True))
+        for name in ("in_bag", "out_of_bag")
+    )
+    return ProgramModel(ensembles, task, inside, outside, merge)
+
+
+def unknown_errors(ensembles: Sequence[Ensemble]) -> tuple[Matrix, ...]:
+    """Errors of members that are not known."""
+    return tuple(np.full(ensemble.n_samples, np.nan) for ensemble in ensembles)

@@ -1,0 +1,200 @@
+"""A model of teams: a stack of ensembles of different strength."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.forest import Forest
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.models.consensus import Recurring, recurring_terms
+from symgrove.models.document import Allowance, Document, Entries
+from symgrove.models.ensemble import mean_of_finite
+from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
+from symgrove.models.plan import Graph, PlanTarget
+from symgrove.models.task import Task
+from symgrove.models.team_document import teams_from_document, teams_to_document
+from symgrove.models.team_importance import team_importances
+from symgrove.models.team_members import (
+    SharedTerm,
+    SizePoint,
+    TeamMember,
+    list_teams,
+    shared_terms,
+    size_point,
+    stack_as_sum,
+)
+from symgrove.models.team_plan import stack_target
+from symgrove.models.teams import Teams
+
+MOST_LEVELS = 20
+
+
+@dataclass(frozen=True)
+class Stack(Model):
+    """Ensembles of different strength: the base (mean of the target, shares of the classes) plus what each adds to it.
+
+    prediction = base + sum of weight * (ensemble's prediction - base). Weights are not negative and sum to at most one;
+    near zero, nothing was found.
+
+    Attributes
+    ----------
+    levels : tuple of Teams
+    weights : (n_levels,)
+    base : (n_targets,)
+    task, primitives, n_features
+        Of the fit; a stack may have no levels.
+    labels : tuple of str
+        Names of the levels.
+    smaller : tuple of Stack
+        If it is one team: it, and what is left when terms leave one by one.
+    """
+
+    levels: tuple[Teams, ...]
+    weights: Matrix
+    base: Matrix
+    task: Task
+    primitives: PrimitiveSet
+    n_features: int
+    labels: tuple[str, ...]
+    smaller: tuple[Stack, ...] = field(default=(), repr=False)
+    kind: ClassVar[str] = "teams"
+
+    def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
+        prediction = np.repeat(self.base[:, None], len(X), axis=1)
+        for weight, level in zip(self.weights, self.levels, strict=True):
+            prediction += weight * (level.predict(X, n_threads) - self.base[:, None])
+        return prediction
+
+    def predict_with_spread(self, X: Matrix, n_threads: int = 1) -> tuple[Matrix, Matrix]:
+        """Prediction of the first target, and weighted standard deviations of the levels' teams."""
+        prediction, spread = np.full(len(X), self.base[0]), np.zeros(len(X))
+        for weight, level in zip(self.weights, self.levels, strict=True):
+            for rows, values in level.term_values(X, n_threads):
+                members = level.team_predictions(values)
+                prediction[rows] += weight * (level.combine(members)[0] - self.base[0])
+                spread[rows] += weight * members[level.target_of == 0].std(axis=0)
+        return prediction, spread
+
+    def _members_of(self, X: Matrix, n_threads: int, target: int) -> Matrix:
+        """Predictions of as many members as the largest level has teams, (n_members, n_rows).
+
+        Member k deviates from the prediction as the k-th team of every level does, levels weighed as in predictions;
+        of a level with fewer teams, they take turns.
+        """
+        members = self.predict(X, n_threads)[[target]]
+        for weight, level in zip(self.weights, self.levels, strict=True):
+            teams = level.all_members(X, n_threads, target)
+            n_members = max(len(members), len(teams))
+            order = np.arange(n_members)
+            members = members[order % len(members)] + weight * (teams - teams.mean(axis=0))[order % len(teams)]
+        return members
+
+    def predict_members(self, X: Matrix, n_threads: int = 1) -> Matrix:
+        return np.stack([self._members_of(X, n_threads, k) for k in range(len(self.base))])
+
+    def left_out(
+        self,
+        X: Matrix,
+        targets: Matrix,
+        outside: Sequence[NDArray[np.bool_]],
+        weight: Matrix | None,
+        row_loss: RowLossOf | None = None,
+    ) -> LeftOut:
+        """Of the first level, by the teams that did not draw a row; of the first target."""
+        teams = self.levels[0].all_members(X)
+        said = np.where(outside[0], teams, np.nan)
+        mean = mean_of_finite(said, np.nan)
+        return LeftOut(mean[None], np.sqrt(mean_of_finite((said - mean) ** 2, np.nan)))
+
+    def members(self, names: Names) -> list[TeamMember]:
+        return list_teams(self, names, self.task.targets, self.labels)
+
+    def count_members(self) -> dict[str, int]:
+        return {"n_members": sum(level.n_teams for level in self.levels)}
+
+    def importances(self, X: Matrix, seed: int) -> Matrix:
+        return team_importances(self, X, seed)
+
+    def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
+        """Terms that several teams of the heaviest level have."""
+        return recurring_terms(self.heaviest, names, n_most) if self.levels else []
+
+    def shared_terms(self, names: Names, n_most: int | None) -> list[SharedTerm]:
+        """The heaviest level as one sum over its teams."""
+        return shared_terms(self, names, n_most)
+
+    @property
+    def heaviest(self) -> Teams:
+        """The level with the largest weight."""
+        return self.levels[int(np.argmax(self.weights))]
+
+    def as_sum(self) -> tuple[Forest, int] | None:
+        """Of the mean of teams, or of one. Clips are not part of it; a classifier's is of log odds."""
+        return stack_as_sum(self)
+
+    @property
+    def aggregation(self) -> str:
+        """Of the heaviest level."""
+        return self.heaviest.aggregation if self.levels else "mean"
+
+    def front(self, names: Names) -> list[SizePoint]:
+        return [size_point(own, names) for own in self.smaller]
+
+    def plan_targets(self, graph: Graph) -> tuple[PlanTarget, ...]:
+        return tuple(stack_target(graph, self.levels, self.weights, float(b), k) for k, b in enumerate(self.base))
+
+    def document(self) -> Document:
+        own = [stack._own_document() for stack in (self, *self.smaller)]
+        return {"ensembles": own[:1], "members": None, "smaller": own[1:]}
+
+    def _own_document(self) -> Document:
+        return {
+            "kind": "teams",
+            "base": self.base.tolist(),
+            "weights": self.weights.tolist(),
+            "levels": [teams_to_document(teams) for teams in self.levels],
+        }
+
+
+def stack_from(
+    entries: Entries,
+    task: Task,
+    n_features: int,
+    primitives: PrimitiveSet,
+    allowance: Allowance,
+    labels: tuple[str, ...],
+) -> Stack:
+    """The model of a document, which `document` made."""
+    own = entries.each("ensembles")
+    if len(own) != 1:
+        raise ValueError(f"the file has {len(own)} ensembles, which does not go with its estimator and classes.")
+    stack, *smaller = (
+        _own_stack(e, task, n_features, primitives, allowance, names)
+        for e, names in [(own[0], labels), *((e, ("smaller",)) for e in entries.each("smaller"))]
+    )
+    if len(stack.levels) != len(labels):
+        raise ValueError("'strength_' of the file does not go with its ensembles.")
+    if any(len(s.levels) != 1 or s.levels[0].n_teams != 1 for s in smaller):
+        raise ValueError("'smaller' of the file must be models of one team.")
+    return replace(stack, smaller=tuple(smaller))
+
+
+def _own_stack(
+    entries: Entries,
+    task: Task,
+    n_features: int,
+    primitives: PrimitiveSet,
+    allowance: Allowance,
+    labels: tuple[str, ...],
+) -> Stack:
+    if len(entries.items("levels")) > MOST_LEVELS:
+        raise ValueError(f"{entries.where} has more than {MOST_LEVELS} levels.")
+    common = n_features, task.n_targets, primitives, allowance
+    levels = tuple(teams_from_document(e, *common) for e in entries.each("levels"))
+    weights, base = entries.numbers("weights", len(levels)), entries.numbers("base", task.n_targets)
+    return Stack(levels, weights, base, task, primitives, n_features, labels)

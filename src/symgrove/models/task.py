@@ -1,0 +1,159 @@
+"""What differs between regression and classification: how targets are encoded, what is minimised, what members say.
+
+A class label becomes a number here: of two classes, the second is 1; of more, each class has a target of its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from symgrove.blas import product
+from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
+from symgrove.models.checked_rows import class_places, class_targets
+from symgrove.models.ensemble import clipped, votes_of
+
+Matrix = NDArray[np.float64]
+# What is done with members' outputs before they are combined; None: nothing.
+Head = Callable[[Matrix], Matrix] | None
+
+
+class Task(ABC):
+    """What a target means."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> NDArray[Any] | None:
+        """Labels, sorted; None for numbers."""
+
+    @property
+    def n_targets(self) -> int:
+        """How many numbers are predicted: one, or one for each of more than two classes."""
+        return 1 if self.classes is None or self.classes.size == 2 else self.classes.size
+
+    @property
+    def targets(self) -> NDArray[Any] | None:
+        """The class of each target, if there are several."""
+        return self.classes if self.n_targets > 1 else None
+
+    @abstractmethod
+    def loss(self, *, linear_scaling: bool, threshold: float = THRESHOLD) -> Loss:
+        """What programs are scored by."""
+
+    @abstractmethod
+    def head(self, threshold: float = THRESHOLD) -> Head:
+        """What is done with members' outputs before they are combined."""
+
+    @abstractmethod
+    def strata(self, targets: Matrix) -> NDArray[np.intp] | None:
+        """Groups that must keep their shares when rows are split; None: there are none."""
+
+    @abstractmethod
+    def row_losses(self, predictions: Matrix, targets: Matrix) -> Matrix:
+        """Loss on every row, of what members predict together, (n_targets, n_rows): squares, or wrong labels."""
+
+    @abstractmethod
+    def out_of_bag_score(self, prediction: Matrix, targets: Matrix, weight: Matrix | None) -> float:
+        """R² or accuracy of predictions, (n_targets, n_rows), on the rows where they are known; NaN elsewhere."""
+
+    @abstractmethod
+    def as_users_see(self, prediction: Matrix) -> Matrix:
+        """Predictions of every target as `predict` or `predict_proba` give them: a row for each row."""
+
+
+@dataclass(frozen=True)
+class Regression(Task):
+    """The target is a number."""
+
+    @property
+    def classes(self) -> None:
+        return None
+
+    def loss(self, *, linear_scaling: bool, threshold: float = THRESHOLD) -> Loss:
+        return MeanSquaredError(linear_scaling)
+
+    def head(self, threshold: float = THRESHOLD) -> Head:
+        return None
+
+    def strata(self, targets: Matrix) -> None:
+        return None
+
+    def row_losses(self, predictions: Matrix, targets: Matrix) -> Matrix:
+        return (predictions[0] - targets[0]) ** 2
+
+    def out_of_bag_score(self, prediction: Matrix, targets: Matrix, weight: Matrix | None) -> float:
+        is_known = ~np.isnan(prediction[0])
+        if is_known.sum() < 2:
+            return float("nan")
+        w = np.ones(is_known.sum()) if weight is None else weight[is_known]
+        y = targets[0][is_known]
+        with np.errstate(all="ignore"):
+            variation = product(w, (y - np.average(y, weights=w)) ** 2)
+            if not variation > 1e-24 * product(w, y**2):  # a constant target has no score
+                return float("nan")
+            return float(1.0 - product(w, (y - prediction[0][is_known]) ** 2) / variation)
+
+    def as_users_see(self, prediction: Matrix) -> Matrix:
+        return prediction[0]
+
+
+@dataclass(frozen=True)
+class Classification(Task):
+    """The target is one of several classes."""
+
+    labels: NDArray[Any]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        return self.labels
+
+    def loss(self, *, linear_scaling: bool, threshold: float = THRESHOLD) -> Loss:
+        return ClassificationError(linear_scaling, threshold)
+
+    def head(self, threshold: float = THRESHOLD) -> Head:
+        return partial(votes_of if self.n_targets == 1 else clipped, threshold=threshold)
+
+    def strata(self, targets: Matrix) -> NDArray[np.intp]:
+        return class_places(targets)
+
+    def row_losses(self, predictions: Matrix, targets: Matrix) -> Matrix:
+        if len(predictions) == 1:
+            return ((predictions[0] > THRESHOLD) != targets[0]).astype(np.float64)
+        return (predictions.argmax(axis=0) != targets.argmax(axis=0)).astype(np.float64)
+
+    def out_of_bag_score(self, prediction: Matrix, targets: Matrix, weight: Matrix | None) -> float:
+        shares = self.as_users_see(prediction)
+        is_known = ~np.isnan(shares).any(axis=1)
+        if not is_known.any():
+            return float("nan")
+        w = None if weight is None else weight[is_known]
+        labels = class_places(targets)
+        return float(np.average(shares[is_known].argmax(axis=1) == labels[is_known], weights=w))
+
+    def as_users_see(self, prediction: Matrix) -> Matrix:
+        if len(prediction) == 1:
+            return np.stack([1 - prediction[0], prediction[0]], axis=1)
+        total = prediction.sum(axis=0)
+        return np.where(total == 0, 1.0 / len(prediction), prediction / np.where(total == 0, 1.0, total)).T
+
+
+def encode_numbers(y: NDArray[Any]) -> tuple[Regression, Matrix]:
+    """A target of numbers, (1, n_rows)."""
+    return Regression(), np.asarray(y, dtype=np.float64)[None, :]
+
+
+def encode_labels(y: NDArray[Any]) -> tuple[Classification, Matrix]:
+    """Targets of 0 and 1, (n_targets, n_rows): one for two classes, else one for each class."""
+    check_classification_targets(y)
+    classes, labels = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        only = classes.tolist()[0]
+        raise ValueError(f"y holds only one class, {only!r}; a classifier needs rows of at least two classes.")
+    return Classification(classes), class_targets(labels, classes.size)

@@ -1,0 +1,110 @@
+"""Teams as a plain document, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.models.document import (
+    Allowance,
+    Document,
+    Entries,
+    forest_from_document,
+    forest_to_document,
+    optional_numbers,
+    programs_from,
+    standardization_from,
+)
+from symgrove.models.teams import Range, Teams
+
+
+def teams_to_document(teams: Teams) -> Document:
+    """One ensemble of teams."""
+    rows = [np.flatnonzero(row) for row in teams.coefficients]
+    return {
+        "forest": forest_to_document(teams.forest),
+        "programs": teams.programs.tolist(),
+        "centre": teams.centre.tolist(),
+        "scale": teams.spread.tolist(),
+        "terms": [row.tolist() for row in rows],
+        "coefficients": [own[row].tolist() for own, row in zip(teams.coefficients, rows, strict=True)],
+        "intercept": teams.intercept.tolist(),
+        "target_of": teams.target_of.tolist(),
+        "mean": teams.standardization.mean.tolist(),
+        "spread": teams.standardization.spread.tolist(),
+        "feature_range": _range_to_document(teams.features),
+        "term_range": _range_to_document(teams.terms),
+        "prediction_range": _range_to_document(teams.predictions),
+        "aggregation": teams.aggregation,
+        "is_logistic": teams.is_logistic,
+        "errors": optional_numbers(teams.errors),
+    }
+
+
+def _range_to_document(found: Range | None) -> Document | None:
+    if found is None:
+        return None
+    return {"low": np.atleast_1d(found.low).tolist(), "high": np.atleast_1d(found.high).tolist()}
+
+
+def teams_from_document(
+    entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet, allowance: Allowance
+) -> Teams:
+    """The ensemble of teams of a document."""
+    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
+    programs = programs_from(entries, forest)
+    n_terms = programs.size
+    intercept = entries.numbers("intercept")
+    n_teams = intercept.size
+    target_of = entries.wholes("target_of", 0, n_targets - 1, n_teams)
+    if set(target_of.tolist()) != set(range(n_targets)):
+        raise ValueError(f"{entries.where} has a target without teams.")
+    scale = entries.numbers("scale", n_terms)
+    if (scale <= 0).any():
+        raise ValueError(f"'scale' of {entries.where} must be above zero.")
+    return Teams(
+        forest=forest,
+        programs=programs,
+        centre=entries.numbers("centre", n_terms),
+        spread=scale,
+        coefficients=_coefficients(entries, n_teams, n_terms, allowance),
+        intercept=intercept,
+        target_of=target_of,
+        standardization=standardization_from(entries, n_features),
+        features=_range(entries, "feature_range", n_features, np.asarray),
+        terms=_range(entries, "term_range", n_terms, np.asarray),
+        predictions=_range(entries, "prediction_range", 1, lambda a: float(a[0])),
+        aggregation=entries.text("aggregation", ("interquartile", "mean")),
+        is_logistic=entries.flag("is_logistic"),
+        errors=entries.numbers("errors", n_teams, is_optional=True),
+    )
+
+
+def _coefficients(entries: Entries, n_teams: int, n_terms: int, allowance: Allowance) -> NDArray[np.float64]:
+    terms, values = entries.items("terms"), entries.items("coefficients")
+    if not len(terms) == len(values) == n_teams:
+        raise ValueError(f"'terms' and 'coefficients' of {entries.where} must have a list for each of {n_teams} teams.")
+    allowance.take_places(n_teams * n_terms)
+    # A term whose coefficient is still zero is in no list of the teams.
+    if n_terms > n_teams + sum(len(t) for t in terms if isinstance(t, list)):
+        raise ValueError(f"{entries.where} has {n_terms} terms for {n_teams} teams, most of them in no team.")
+    found = np.zeros((n_teams, n_terms))
+    for j, pair in enumerate(zip(terms, values, strict=True)):
+        own = Entries(dict(zip(("terms", "coefficients"), pair, strict=True)), f"team {j} of {entries.where}")
+        indices = own.wholes("terms", 0, n_terms - 1)
+        found[j, indices] = own.numbers("coefficients", indices.size)
+    return found
+
+
+def _range(entries: Entries, name: str, length: int, shape: Callable[[Any], Any]) -> Range | None:
+    if entries.any(name) is None:
+        return None
+    own = entries.entries(name)
+    low, high = own.numbers("low", length), own.numbers("high", length)
+    if (low > high).any():
+        raise ValueError(f"{name!r} of {entries.where} has a lowest value above the highest.")
+    return Range(shape(low), shape(high))

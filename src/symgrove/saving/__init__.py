@@ -1,0 +1,1 @@
+"""Saving: fitted estimators as files and pickles, and back."""
