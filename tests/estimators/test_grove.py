@@ -155,43 +155,16 @@ def test_the_same_bits_for_any_number_of_threads(data):
 def test_stopped_while_choosing_the_main_evolution_is_the_model(data, monkeypatch, raise_it, reason):
     original = strength.Surroundings.run_to
 
-    def spoil(self, method, generation, name):
+    def spoil(self, method, generation, name, previous=None):
         if raise_it is not None:
             raise_it()
-        return original(self, method, 10_000, name)
+        return original(self, method, 10_000, name, previous)
 
     monkeypatch.setattr(strength.Surroundings, "run_to", spoil)
     model = sg.GroveRegressor(**SMALL, max_time=1.0 if raise_it is None else None).fit(*data)
     assert model.stop_reason_ == reason
     assert model.stacking_weights_ == {"main 12": 1.0}
     assert np.isfinite(model.predict(data[0])).all()
-
-
-def test_a_fit_that_ends_while_choosing_goes_on_where_it_was(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("symgrove.evolution.run.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    original, runs = strength.Surroundings.run_to, []
-    settings = {**SMALL, "population_size": 40, "generations": 4, "n_estimators": 4}
-
-    def fit(n_until_failure, **more):
-        def count(self, *arguments):
-            runs.append(arguments)
-            if len(runs) == n_until_failure:
-                raise MemoryError
-            return original(self, *arguments)
-
-        runs.clear()
-        monkeypatch.setattr(strength.Surroundings, "run_to", count)
-        return QuickGrove(**settings, **more).fit(*data)
-
-    whole = fit(None)
-    n_runs = len(runs)
-    for n_until_failure in (5, n_runs - 5):
-        with pytest.raises(MemoryError):
-            fit(n_until_failure, checkpoint=tmp_path / "run.npz")
-    resumed = fit(None, checkpoint=tmp_path / "run.npz")
-    assert len(runs) < n_runs - 5
-    assert resumed.stacking_weights_ == whole.stacking_weights_
-    np.testing.assert_array_equal(resumed.predict(data[0]), whole.predict(data[0]))
 
 
 def test_choosing_shows_progress(data, capsys):

@@ -118,10 +118,10 @@ def test_time_runs_out_within_a_generation(data, monkeypatch):
     ends = []
     run_to = Surroundings.run_to
 
-    def almost_over(self, method, generation, name):
+    def almost_over(self, method, generation, name, previous=None):
         ends.append(self.end)
         self.end = 0.0
-        return run_to(self, method, generation, name)
+        return run_to(self, method, generation, name, previous)
 
     monkeypatch.setattr(Surroundings, "run_to", almost_over)
     model = QuickGrove(**SMALL, max_time=1000.0).fit(*data)

@@ -79,10 +79,12 @@ class RunControl:
         return None
 
 
-def run(method: Resumable[State], control: RunControl) -> Result:
-    """Evolve until something says stop."""
-    saved = control.saved()
-    if saved is None:
+def run(method: Resumable[State], control: RunControl, previous: Result | None = None) -> Result:
+    """Evolve until something says stop; from where a previous run of the same method ended, if it is given."""
+    saved = control.saved() if previous is None else None
+    if previous is not None:
+        state, history = previous.state, History(previous.history)
+    elif saved is None:
         state, history = method.init(), History()
     else:
         state, history = _resumed(method, control, saved)

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from symgrove.evolution.checkpoint import Arrays, Checkpoint, fingerprint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.loop import Control
-from symgrove.evolution.run import RunControl, run
+from symgrove.evolution.run import Result, RunControl, run
 from symgrove.evolution.stopping import MaxGenerations, OutOfTime
 from symgrove.methods.grove.configuration import Folds, Regime
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, to_teams
 from symgrove.methods.grove.teams import TeamEvolution
 from symgrove.methods.grove.weights import Strength, weigh
 from symgrove.methods.problem import Rows
-from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.methods.side_by_side import SideBySide
 from symgrove.models.stack import Stack
 from symgrove.models.teams import Teams
 from symgrove.rng import stream
@@ -75,8 +75,10 @@ class Surroundings:
     tell: Callable[[str], None] = lambda text: None
     histories: dict[str, Arrays] = field(default_factory=dict)
 
-    def run_to(self, method: SideBySide[TeamEvolution], generation: int, name: str) -> States:
-        """The state of this generation; OutOfTime if someone wants to stop before. `save` keeps what comes of it."""
+    def run_to(
+        self, method: SideBySide[TeamEvolution], generation: int, name: str, previous: Result | None = None
+    ) -> Result:
+        """Evolve up to this generation; OutOfTime if someone wants to stop before. `save` keeps what comes of it."""
         now = time.perf_counter()
         loop = Control(
             [MaxGenerations(generation)],
@@ -84,12 +86,11 @@ class Surroundings:
             start=now,
             interrupt=self.interrupt,
         )
-        result = run(method, RunControl(loop, self.checkpoint, f"{RUN}{name}/"))
+        result = run(method, RunControl(loop, self.checkpoint, f"{RUN}{name}/"), previous)
         if result.reason != "generations":
             raise OutOfTime
         self.histories[name] = result.history
-        state: States = result.state
-        return state
+        return result
 
     def save(self, part: str, arrays: Arrays, name: str, *, is_last: bool) -> None:
         """What came of an evolution, with its history; after the last time the evolution itself is not needed."""
@@ -202,9 +203,10 @@ def _predict_fold(
         return
     name = f"fold {f + 1} {regime.name}"
     with make_evolutions(settings, regime, rest, seed) as method:
+        result = None
         for i in missing:
-            state = record.around.run_to(method, regime.snapshots[i], name)
-            teams = to_teams(settings, method, state, rest)
+            result = record.around.run_to(method, regime.snapshots[i], name, result)
+            teams = to_teams(settings, method, result.state, rest)
             spread = teams.all_members(X, settings.n_threads).std(axis=0)
             record.add(n_before + i, held_out, teams.predict(X, settings.n_threads), spread)
             record.around.save(DONE, record.arrays(), name, is_last=i == missing[-1])
@@ -216,6 +218,7 @@ def grow(settings: TeamSettings, regime: Regime, training: Rows, seed: int, arou
         return
     name = f"all rows {regime.name}"
     with make_evolutions(settings, regime, training, seed) as method:
+        result = None
         for generation in regime.snapshots:
             part = f"{LEVEL}{regime.name} {generation}/"
             saved = around.checkpoint.part(part)
@@ -223,7 +226,8 @@ def grow(settings: TeamSettings, regime: Regime, training: Rows, seed: int, arou
                 with around.checkpoint.reading():
                     state = method.from_arrays(saved)
             else:
-                state = around.run_to(method, generation, name)
+                result = around.run_to(method, generation, name, result)
+                state = result.state
                 around.save(part, method.to_arrays(state), name, is_last=generation == regime.snapshots[-1])
             yield to_teams(settings, method, state, training)
 
