@@ -106,6 +106,14 @@ def test_rooms_above_read_nothing_private_of_an_estimator():
             assert not private.search(file.read_text()), file
 
 
+def test_nothing_outside_engines_names_an_engine():
+    for file in SOURCES:
+        if "engines" not in file.parts and file.name != "__init__.py":
+            text = file.read_text()
+            assert "CpuEngine" not in text, file
+            assert "engines.cpu" not in text, file
+
+
 def test_kernels_stand_in_files_named_for_them():
     for file in SOURCES:
         has_kernel = re.search(r"^@(kernel|subroutine)$", file.read_text(), flags=re.MULTILINE)

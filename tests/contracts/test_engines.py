@@ -102,10 +102,52 @@ def test_exact_moments_skip_rows_of_weight_zero(make_engine, dtype):
     engine = make_engine(make_dataset(x[:, None], x.clip(-3, 3), dtype))
     samples = engine.prepare(counts)
     centre = Centre(np.zeros((1, 4)), np.ones((1, 4)))
-    moments = engine.moments(forest, [forest.feature(0)], samples, centre)
+    wanted = np.ones((1, 4), dtype=bool)
+    moments = engine.exact_moments(forest, [forest.feature(0)], samples, centre, wanted)
     xs = x.astype(dtype).astype(np.float64)
     xs[7] = 0
     np.testing.assert_allclose(moments.second[0], counts @ xs**2, rtol=1e-12)
+    wanted[0, 1:3] = False
+    some = engine.exact_moments(forest, [forest.feature(0)], samples, centre, wanted)
+    np.testing.assert_array_equal(some.second, np.where(wanted, moments.second, 0.0))
+    np.testing.assert_array_equal(some.reach, np.where(wanted, moments.reach, 0.0))
+
+
+def test_an_engine_says_what_it_holds(make_engine, dtype):
+    X, y = random_data(3, 40, dtype=dtype)
+    engine = make_engine(make_dataset(X, y, dtype))
+    assert (engine.n_rows, engine.n_features, engine.dtype) == (40, X.shape[1], np.dtype(dtype))
+    np.testing.assert_array_equal(engine.target, y)
+    assert engine.primitives.functions == ALL.functions
+    assert engine.memory_budget > 0
+
+
+def test_outputs_on_some_rows_are_those_of_all(make_engine, dtype):
+    forest = Forest(3, ALL)
+    X, y = random_data(3, 3000, dtype=dtype)
+    engine = make_engine(make_dataset(X, y, dtype))
+    roots = np.unique([forest.apply("mul", forest.feature(i), forest.feature(2 - i)) for i in range(3)])
+    rows = np.array([2999, 5, 5, 2048, 0])
+    np.testing.assert_array_equal(engine.outputs(forest, roots, rows), engine.outputs(forest, roots)[:, rows])
+
+
+def test_watching_is_called_within_evaluations_and_may_end_them(make_engine, dtype):
+    forest = Forest(3, ALL)
+    X, y = random_data(3, 5000, dtype=dtype)
+    engine = make_engine(make_dataset(X, y, dtype))
+    calls = []
+
+    def check():
+        calls.append(1)
+        if len(calls) == 2:
+            raise TimeoutError
+
+    engine.watch(check)
+    with pytest.raises(TimeoutError):
+        engine.outputs(forest, [forest.feature(0)])
+    engine.watch(None)
+    assert engine.outputs(forest, [forest.feature(0)]).shape == (1, 5000)
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("kind", list(RowLoss))

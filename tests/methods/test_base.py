@@ -1,7 +1,6 @@
 """What methods share, with a made-up method: its ids are a vector, a padded matrix and a field of a named tuple."""
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -32,14 +31,17 @@ class StubEngine:
     """Remembers what it was told."""
 
     def __init__(self):
-        self.data = SimpleNamespace(n_features=3)
-        self.blocks = SimpleNamespace(primitives=ALL)
-        self.between_panels = None
+        self.n_features = 3
+        self.primitives = ALL
+        self.watched_by = None
         self.is_closed = False
         self.told = []
 
     def collected(self, forest, new_of):
         self.told.append((forest, new_of))
+
+    def watch(self, check):
+        self.watched_by = check
 
     def close(self):
         self.is_closed = True
@@ -217,7 +219,7 @@ def test_a_method_hands_the_engine_on_and_closes_it():
 
     with made_up() as method:
         method.watch(check)
-        assert method.engine.between_panels is check
+        assert method.engine.watched_by is check
         forest = method.new_forest()
         assert (forest.n_features, forest.primitives, len(forest)) == (3, ALL, 0)
         assert not method.engine.is_closed

@@ -13,16 +13,16 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import wraps
 from itertools import islice
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove._checks import check_whole
 from symgrove.blas import product, single_blas_thread
-from symgrove.dataset import Dataset
+from symgrove.dataset import Dataset, make_dataset
 from symgrove.engines import evaluation_kernels
-from symgrove.engines.base import Roots
+from symgrove.engines.base import DEFAULT_MEMORY_BUDGET, Roots
 from symgrove.engines.blocks import BlockTable
 from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, OwnErrorPass, Pass
 from symgrove.engines.schedule import Schedule, make_schedule
@@ -36,7 +36,6 @@ from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.primitives import PrimitiveSet
 
-DEFAULT_MEMORY_BUDGET = 1 << 31  # bytes
 WORKSPACE_SHARE = 0.25  # of the budget, for the buffers of all threads
 VECTOR_SHARE = 0.65  # for vectors; what is left is for plans and bookkeeping
 # Batches of programs are cut so that the buffers of this many threads fit. A constant, because the bits of matrix
@@ -98,11 +97,30 @@ class CpuEngine:
         self._workspaces: list[Workspace] = []
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
-        self.between_panels: Callable[[], None] | None = None  # called often; may raise to abandon an evaluation
+        self._between_panels: Callable[[], None] | None = None
         self._lock = RLock()
 
-    def __enter__(self) -> CpuEngine:
+    @property
+    def n_rows(self) -> int:
+        return self.data.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.data.n_features
+
+    @property
+    def primitives(self) -> PrimitiveSet:
+        return self.blocks.primitives
+
+    @property
+    def target(self) -> NDArray[np.float64]:
+        return self.data.y
+
+    def __enter__(self) -> Self:
         return self
+
+    def watch(self, check: Callable[[], None] | None) -> None:
+        self._between_panels = check
 
     def __exit__(self, *exception: object) -> None:
         self.close()
@@ -141,13 +159,10 @@ class CpuEngine:
         forest: Forest,
         roots: Roots,
         samples: Samples,
-        centre: Centre | None = None,
         *,
         expect_more: bool = False,
     ) -> Moments:
         roots = as_roots(forest, roots)
-        if centre is not None:
-            return self._exact_moments(forest, roots, samples, centre)
         n_programs, n_samples = len(roots), samples.total.size
         sums = np.empty((3, n_programs, n_samples))
         shift, scale, reach = np.empty((3, n_programs))
@@ -159,13 +174,17 @@ class CpuEngine:
             reach[rows] = result.reach_bits.view(self.dtype)
         return Moments(Centre(shift[:, None], scale[:, None]), reach, *sums)
 
-    def _exact_moments(self, forest: Forest, roots: Roots, samples: Samples, centre: Centre) -> Moments:
+    @_locked
+    def exact_moments(
+        self, forest: Forest, roots: Roots, samples: Samples, centre: Centre, wanted: NDArray[np.bool_]
+    ) -> Moments:
+        roots = as_roots(forest, roots)
         n_programs, n_samples = len(roots), samples.total.size
         sums = np.empty((3, n_programs, n_samples))
         reach = np.empty((n_programs, n_samples))
         for rows, plan in self._plans(forest, roots, 4 * n_samples, samples):
             own = Centre(centre.shift[rows], centre.scale[rows])
-            result = self._run(plan, ExactMomentPass(samples, self._target, own))
+            result = self._run(plan, ExactMomentPass(samples, self._target, own, wanted[rows]))
             sums[:, rows], reach[rows] = result.sums, result.reach
         return Moments(centre, reach, *sums)
 
@@ -194,7 +213,13 @@ class CpuEngine:
         return sums
 
     @_locked
-    def outputs(self, forest: Forest, roots: Roots, rows: slice | None = None) -> NDArray[np.floating]:
+    def outputs(
+        self, forest: Forest, roots: Roots, rows: slice | NDArray[np.intp] | None = None
+    ) -> NDArray[np.floating]:
+        if isinstance(rows, np.ndarray):  # few, so that evaluating them alone costs little
+            some = make_dataset(self.data.columns[:, rows].T, self.data.y[rows], self.dtype)
+            with CpuEngine(some, self.primitives) as small:
+                return small.outputs(forest, roots)
         start, stop, step = (rows or slice(None)).indices(self.data.n_rows)
         if step != 1:
             raise ValueError(f"rows must be a range without steps, got {rows}.")
@@ -291,12 +316,12 @@ class CpuEngine:
         ]
         with single_blas_thread:
             total = self._run_panel(plan, look, panels[0], is_first=True)
-            if self.between_panels is not None:
-                self.between_panels()
+            if self._between_panels is not None:
+                self._between_panels()
             for partial in self._map_panels(plan, look, panels[1:]):
                 look.merge(total, partial)
-                if self.between_panels is not None:
-                    self.between_panels()
+                if self._between_panels is not None:
+                    self._between_panels()
         if rows.start == 0 and rows.stop == self.data.n_rows:
             self._store.keep(plan.kept, plan.kept_addresses)
             self._store.computed(plan.computed)

@@ -127,16 +127,16 @@ def weigh_target(weights, target, out):
 
 
 @kernel
-def sum_exact(values, n_rows, shift, scale, weights, target, reach, out):
+def sum_exact(values, n_rows, shift, scale, wanted, weights, target, reach, out):
     """Sums of w*z, w*z*t and w*z*z in float64 about a centre for each program and sample, without rows of weight 0.
 
-    `reach` gets the largest |o - shift| of those rows. A pair whose shift is NaN is not wanted; its sums are 0.
+    `reach` gets the largest |o - shift| of those rows. The sums of pairs that are not wanted are 0.
     """
     n_programs, n_samples = shift.shape
     for p in range(n_programs):
         for j in range(n_samples):
             first = cross = second = largest = 0.0
-            n_wanted = 0 if np.isnan(shift[p, j]) else n_rows
+            n_wanted = n_rows if wanted[p, j] else 0
             for i in range(n_wanted):
                 w = np.float64(weights[j, i])
                 if w != 0.0:

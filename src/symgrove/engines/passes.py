@@ -98,9 +98,12 @@ class ExactSums(NamedTuple):
 class ExactMomentPass:
     """Second look: sums in float64 about given centres."""
 
-    def __init__(self, samples: Samples, target: NDArray[np.float64], centre: Centre) -> None:
+    def __init__(
+        self, samples: Samples, target: NDArray[np.float64], centre: Centre, wanted: NDArray[np.bool_]
+    ) -> None:
         self.samples = samples
         self.target = target
+        self.wanted = np.ascontiguousarray(wanted)
         shape = (len(centre.shift), samples.total.size)
         self.shift, self.scale = (
             np.ascontiguousarray(np.broadcast_to(array, shape), dtype=np.float64) for array in centre
@@ -115,7 +118,7 @@ class ExactMomentPass:
         n_rows = rows.stop - rows.start
         sums, reach = np.empty((3, *self.shift.shape)), np.empty(self.shift.shape)
         evaluation_kernels.sum_exact(
-            workspace.values, n_rows, self.shift, self.scale, weights, self.target[rows], reach, sums
+            workspace.values, n_rows, self.shift, self.scale, self.wanted, weights, self.target[rows], reach, sums
         )
         return ExactSums(sums, reach)
 

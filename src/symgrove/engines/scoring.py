@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.dataset import make_dataset
 from symgrove.engines.base import Engine, Roots
-from symgrove.engines.cpu import CpuEngine
 from symgrove.fitness.losses import Loss, RowLoss, mask_unusable
 from symgrove.fitness.moments import Centre, Matrix, Moments, Samples, is_doubtful, replace_rows, sample_means
 from symgrove.fitness.scaling import Fit, Scaling, fit_linear_scaling, identity_scaling, no_scaling
@@ -83,10 +81,12 @@ def _look_again(
 ) -> Moments:
     """Sums of the wanted pairs about each sample's own mean, in float64, scaled by what the sample's rows reach."""
     shape = wanted.shape
-    shift = np.where(wanted, moments.centre.shift[rows], np.nan)
+    shift = np.array(np.broadcast_to(moments.centre.shift[rows], shape))
     scale = np.array(np.broadcast_to(_positive(moments.reach[rows])[:, None], shape))
-    rough = engine.moments(forest, roots, samples, Centre(shift, scale))
-    return engine.moments(forest, roots, samples, Centre(sample_means(rough, samples), _positive(rough.reach)))
+    rough = engine.exact_moments(forest, roots, samples, Centre(shift, scale), wanted)
+    means = sample_means(rough, samples)
+    centre = Centre(np.where(wanted, means, np.nan), _positive(rough.reach))
+    return engine.exact_moments(forest, roots, samples, centre, wanted & np.isfinite(means))
 
 
 def _positive(reach: Matrix) -> Matrix:
@@ -125,7 +125,7 @@ def _refine(engine: Engine, forest: Forest, roots: Roots, samples: Samples, fit:
 
 
 def row_errors(
-    engine: CpuEngine, forest: Forest, roots: Roots, samples: Samples, loss: Loss, rows: NDArray[np.intp]
+    engine: Engine, forest: Forest, roots: Roots, samples: Samples, loss: Loss, rows: NDArray[np.intp]
 ) -> Matrix:
     """Errors of programs on single rows, (n_programs, n_rows), with the scaling of the first of the samples.
 
@@ -133,11 +133,9 @@ def row_errors(
     """
     errors, scaling = score(engine, forest, roots, samples, loss)
     distinct, position = np.unique(roots, return_inverse=True)
-    data = make_dataset(engine.data.columns[:, rows].T, engine.data.y[rows], engine.dtype)
-    with CpuEngine(data, engine.blocks.primitives) as small:
-        outputs = small.outputs(forest, distinct)[position.ravel()].astype(np.float64)
+    outputs = engine.outputs(forest, distinct, rows)[position.ravel()].astype(np.float64)
     with np.errstate(all="ignore"):
         scaled = scaling.intercept[:, :1] + scaling.slope[:, :1] * outputs
-    losses = loss.of_rows(data.y, scaled)
+    losses = loss.of_rows(engine.target[rows], scaled)
     is_usable = np.isfinite(losses) & np.isfinite(errors[:, :1])
     return np.where(is_usable, losses, np.inf)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from symgrove._workers import as_list, n_workers
 from symgrove.blas import single_blas_thread
-from symgrove.engines.cpu import DEFAULT_MEMORY_BUDGET
+from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.input import checked_rows, read_rows
 from symgrove.estimators.parameters import EvolutionParameters, ProgramParameters, check_evolution, check_programs
@@ -473,7 +473,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     def _evaluation(self) -> Evaluation:
         primitives = PrimitiveSet(self.functions, self.epsilon)
-        return Evaluation(primitives, self.dtype, bool(self.standardize), self._memory_budget())
+        return Evaluation(primitives, self.dtype, bool(self.standardize), self._memory_budget(), self.engine)
 
 
 @contextmanager

@@ -89,6 +89,7 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         '"float64" or "float32"',
         "What programs are evaluated in while they evolve; float32 is about 1.5 times faster. Predictions are float64.",
     ),
+    "engine": ("str", "Where rows live and programs are evaluated: cpu."),
     "memory_budget": (
         "int, optional",
         "Bytes for the vectors and buffers of evaluations, 2 GiB by default. A fit takes more: the data, two copies of "

@@ -114,6 +114,7 @@ class GroveEstimator(Estimator):
             n_threads=problem.n_threads,
             memory_budget=evaluation.memory_budget,
             configuration=self.configuration,
+            engine=evaluation.engine,
         )
 
     def _main_regime(self, generations: int) -> Regime:

@@ -64,6 +64,12 @@ OWN = {
         "Seconds; compiling is not counted. With strength=auto, half of them are for the main evolution; if the others "
         "do not suffice to choose the strength, the main evolution is the model.",
     ),
+    "callbacks": (
+        "callable or list of callables, optional",
+        "Called at the start and after each generation of the main evolution with a progress object (`state`, "
+        "`values`, `seconds`); not in those that choose the strength. Returning True stops; returning a dict adds its "
+        "values to `history_`.",
+    ),
     "n_jobs": ("int, optional", "Threads over teams and rows; the model does not depend on it."),
 }
 ATTRIBUTES: dict[str, tuple[str, str] | None] = {

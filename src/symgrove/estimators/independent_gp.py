@@ -165,7 +165,7 @@ def _check(p: _Independent) -> None:
 
 
 def _make(p: _Independent, target: TargetSetup) -> TwoSEGP:
-    counts = bootstrap_sample(target.engine.data.n_rows, target.sample_seed, target.member)
+    counts = bootstrap_sample(target.engine.n_rows, target.sample_seed, target.member)
     own = target.engine.prepare(counts[None, :], target.weight)
     return TwoSEGP(samples=own, whole=own, select=Tournament(p.tournament_size), **gp_arguments(p, target))
 

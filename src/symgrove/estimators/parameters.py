@@ -23,6 +23,7 @@ from symgrove._checks import (
 from symgrove._missing import check_not_missing
 from symgrove._workers import as_list
 from symgrove.dataset import check_dtype
+from symgrove.engines.registry import DEFAULT, check_engine
 from symgrove.evolution.checkpoint import check_path
 from symgrove.fitness.row_loss import OwnRowLoss, row_loss
 from symgrove.forest.primitives import PAPER_FUNCTIONS, PROTECTION_EPSILON, PrimitiveSet
@@ -50,6 +51,7 @@ class EvolutionParameters:
     target_error: float | None = None
     calibration: float | None = None
     dtype: str = "float64"
+    engine: str = DEFAULT
     memory_budget: int | None = None
     checkpoint: Any = None
     warm_start: bool = False
@@ -90,6 +92,7 @@ def check_evolution(p: EvolutionParameters) -> None:
     check_whole("memory_budget", p.memory_budget, 1, is_optional=True)
     check_whole("verbose", int(p.verbose) if isinstance(p.verbose, bool) else p.verbose, 0)
     check_dtype(p.dtype)
+    check_engine(p.engine)
     is_whole = isinstance(p.n_jobs, (int, np.integer)) and not isinstance(p.n_jobs, bool)
     if p.n_jobs is not None and not (is_whole and p.n_jobs != 0):
         raise ValueError(f"n_jobs must be None or a whole number other than 0, got {p.n_jobs!r}.")

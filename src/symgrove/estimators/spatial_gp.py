@@ -83,7 +83,7 @@ class SpatialGPRegressor(ProgramParameters, Regressor):
         check_choice("aggregation", self.aggregation, ("median", "mean"))
 
     def make_part(self, target: TargetSetup) -> SpatialGP:
-        counts = bootstrap_counts(target.engine.data.n_rows, self.n_estimators, target.sample_seed)
+        counts = bootstrap_counts(target.engine.n_rows, self.n_estimators, target.sample_seed)
         cells = np.arange(self.population_size)
         return SpatialGP(
             samples=target.engine.prepare(counts, target.weight),

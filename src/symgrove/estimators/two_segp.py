@@ -68,7 +68,7 @@ def _check(p: TwoSEGPRegressor | TwoSEGPClassifier) -> None:
 
 
 def _make(p: TwoSEGPRegressor | TwoSEGPClassifier, target: TargetSetup) -> TwoSEGP:
-    counts = bootstrap_counts(target.engine.data.n_rows, p.n_estimators, target.sample_seed)
+    counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed)
     return TwoSEGP(
         samples=target.engine.prepare(counts, target.weight),
         whole=target.whole_sample(),

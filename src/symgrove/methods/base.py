@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.base import Engine
 from symgrove.forest.forest import Forest, Ids
 
 Arrays = dict[str, NDArray[Any]]
@@ -111,7 +111,7 @@ class ForestMethod(ABC):
         Of its states.
     """
 
-    engine: CpuEngine
+    engine: Engine
     seed: int
     state_type: ClassVar[type[ForestState]]
 
@@ -139,7 +139,7 @@ class ForestMethod(ABC):
 
     def new_forest(self) -> Forest:
         """An empty forest for programs of these features and functions."""
-        return Forest(self.engine.data.n_features, self.engine.blocks.primitives)
+        return Forest(self.engine.n_features, self.engine.primitives)
 
     def step(self, state: State) -> State:
         """One generation."""
@@ -162,7 +162,7 @@ class ForestMethod(ABC):
 
     def watch(self, check: Callable[[], None] | None) -> None:
         """Have the engine call `check` within evaluations."""
-        self.engine.between_panels = check
+        self.engine.watch(check)
 
     def to_arrays(self, state: ForestState) -> Arrays:
         """A state as plain arrays, for a checkpoint."""

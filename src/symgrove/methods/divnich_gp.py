@@ -89,7 +89,7 @@ class DivNichGP(GP):
         )
 
     def _counts(self, generation: int) -> NDArray[np.int32]:
-        return bootstrap_sample(self.engine.data.n_rows, self.sample_seed, generation)
+        return bootstrap_sample(self.engine.n_rows, self.sample_seed, generation)
 
     def _sample(self, generation: int) -> Samples:
         return self.engine.prepare(self._counts(generation)[None, :], self.weight)
@@ -123,7 +123,7 @@ class DivNichGP(GP):
 
     def _outputs(self, state: DivNichState, roots: Ids) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Outputs of distinct programs, in ranges of rows that take little memory."""
-        n_rows = self.engine.data.n_rows
+        n_rows = self.engine.n_rows
         n_at_once = self._n_affordable(max(roots.size, 1))
         for start in range(0, n_rows, n_at_once):
             chunk = slice(start, min(start + n_at_once, n_rows))
@@ -149,8 +149,8 @@ class DivNichGP(GP):
         if candidates.size == 0:  # not one usable program
             return state.elites
         rows = np.flatnonzero(self._counts(state.generation) == 0)
-        rows = rows if rows.size else np.arange(self.engine.data.n_rows)
-        y = self.engine.data.y[rows]
+        rows = rows if rows.size else np.arange(self.engine.n_rows)
+        y = self.engine.target[rows]
         weight = np.ones(rows.size) if self.weight is None else self.weight[rows]
         taken: list[int] = []
         total, best = np.zeros(rows.size), np.inf
@@ -179,7 +179,7 @@ class DivNichGP(GP):
         self, state: DivNichState, candidates: NDArray[np.intp], rows: NDArray[np.intp]
     ) -> Iterator[tuple[int, Matrix]]:
         """Candidates with their predictions on some rows, a few at a time."""
-        n_at_once = self._n_affordable(self.engine.data.n_rows)
+        n_at_once = self._n_affordable(self.engine.n_rows)
         for start in range(0, candidates.size, n_at_once):
             batch = candidates[start : start + n_at_once]
             roots, position = np.unique(state.population[batch], return_inverse=True)

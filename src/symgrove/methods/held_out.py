@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.dataset import make_dataset
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.base import Engine
+from symgrove.engines.registry import make_engine
 from symgrove.methods.gp import GP
 from symgrove.methods.problem import Rows
 from symgrove.methods.side_by_side import SideBySide, States
@@ -28,7 +29,7 @@ class HeldOutError:
         self.parts: Sequence[GP] = method.parts
         Z = method.standardization.apply(rows.X)
         self.engines = [
-            CpuEngine(make_dataset(Z, target, part.engine.dtype), part.engine.blocks.primitives)
+            make_engine(make_dataset(Z, target, part.engine.dtype), part.engine.primitives)
             for target, part in zip(rows.targets, self.parts, strict=True)
         ]
         self._stack = ExitStack()
@@ -51,7 +52,7 @@ class HeldOutError:
         error = float(np.average(losses, weights=self.rows.weight))
         return error if np.isfinite(error) else np.inf
 
-    def _predict(self, engine: CpuEngine, part: GP, state: Any) -> NDArray[np.float64]:
+    def _predict(self, engine: Engine, part: GP, state: Any) -> NDArray[np.float64]:
         members = part.members(state)
         roots, member = np.unique(members.root, return_inverse=True)
         outputs = engine.outputs(state.forest, roots)[member.ravel()].astype(np.float64)

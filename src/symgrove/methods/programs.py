@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.dataset import make_dataset
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.base import Engine
+from symgrove.engines.registry import DEFAULT, make_engine
 from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
@@ -29,12 +30,13 @@ Matrix = NDArray[np.float64]
 
 
 class Evaluation(NamedTuple):
-    """How programs are evaluated: their functions, the type of numbers, whether features are z-scored, memory."""
+    """How programs are evaluated: functions, the type of numbers, whether features are z-scored, memory, the engine."""
 
     primitives: PrimitiveSet
     dtype: str
     standardize: bool
     memory_budget: int
+    engine: str = DEFAULT
 
 
 class TargetSetup(NamedTuple):
@@ -55,7 +57,7 @@ class TargetSetup(NamedTuple):
         Which of several independent runs this is.
     """
 
-    engine: CpuEngine
+    engine: Engine
     forest: Forest
     task: Task
     weight: Matrix | None
@@ -65,7 +67,7 @@ class TargetSetup(NamedTuple):
 
     def whole_sample(self) -> Samples:
         """All training rows as one sample."""
-        return self.engine.prepare(np.ones((1, self.engine.data.n_rows)), self.weight)
+        return self.engine.prepare(np.ones((1, self.engine.n_rows)), self.weight)
 
 
 def evolutions_of(problem: Problem, evaluation: Evaluation, make: Callable[[TargetSetup], GP]) -> SideBySide[GP]:
@@ -80,7 +82,8 @@ def evolutions_of(problem: Problem, evaluation: Evaluation, make: Callable[[Targ
     with ExitStack() as on_failure:
         for k, y in enumerate(targets):
             data = make_dataset(Z, y, evaluation.dtype)
-            engine = on_failure.enter_context(CpuEngine(data, evaluation.primitives, problem.n_threads, budget))
+            made = make_engine(data, evaluation.primitives, problem.n_threads, budget, evaluation.engine)
+            engine = on_failure.enter_context(made)
             own_seed = run_seed if k == 0 else int(stream(run_seed, "class", k).integers(2**31))
             forest = Forest(X.shape[1], evaluation.primitives)
             parts.append(make(TargetSetup(engine, forest, problem.task, weight, seed, own_seed, problem.member)))

@@ -172,7 +172,7 @@ class SpatialGP(GP):
     def _out_of_bag(self, state: SpatialState, offered: Elites, samples: NDArray[np.int64]) -> Matrix:
         """Mean loss on the rows that each program's sample left out; in-bag if it left out none."""
         roots, position = np.unique(offered.root, return_inverse=True)
-        n_rows = self.engine.data.n_rows
+        n_rows = self.engine.n_rows
         n_at_once = max(1, int(OUTPUT_SHARE * self.engine.memory_budget / (N_COPIES * 8 * offered.root.size)))
         total, weight = np.zeros((2, offered.root.size))
         for start in range(0, n_rows, n_at_once):
@@ -182,10 +182,10 @@ class SpatialGP(GP):
             with np.errstate(all="ignore"):
                 scaled = offered.intercept[:, None] + offered.slope[:, None] * outputs
                 if self.loss.row_loss is RowLoss.SQUARED:
-                    residual = scaled - self.engine.data.y[rows]
+                    residual = scaled - self.engine.target[rows]
                     total += np.einsum("ij,ij,ij->i", w, residual, residual)
                 else:
-                    total += np.einsum("ij,ij->i", w, self.loss.of_rows(self.engine.data.y[rows], scaled))
+                    total += np.einsum("ij,ij->i", w, self.loss.of_rows(self.engine.target[rows], scaled))
             weight += w.sum(axis=1)
         with np.errstate(all="ignore"):
             error = np.where(weight > 0, total / weight, offered.error)

@@ -95,7 +95,7 @@ class TwoSEGP(GP):
         seen = candidates if self._sees_candidates else candidates.errors
         n_cases = getattr(self.select, "n_cases", 0)
         if n_cases:
-            n_rows = self.engine.data.n_rows
+            n_rows = self.engine.n_rows
             rows = rng.choice(n_rows, size=min(n_cases, n_rows), replace=False)
             cases = row_errors(self.engine, forest, programs, self.whole, self.loss, rows)
             survivors = self.select(seen, self.population_size, rng, cases)

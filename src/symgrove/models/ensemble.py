@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from symgrove.blas import product
 from symgrove.dataset import make_dataset
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.registry import make_engine
 from symgrove.fitness.losses import THRESHOLD
 from symgrove.forest.forest import Forest
 from symgrove.models.standardization import Standardization
@@ -72,7 +72,7 @@ class Ensemble:
             with np.errstate(over="ignore"):
                 Z = self.standardization.apply(X[rows])
             data = make_dataset(Z, np.zeros(len(Z)), "float64")
-            with CpuEngine(data, self.forest.primitives, n_threads) as engine:
+            with make_engine(data, self.forest.primitives, n_threads) as engine:
                 yield rows, engine.outputs(self.forest, self.programs)
 
     def member_predictions(self, outputs: Float) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from symgrove.blas import product
 from symgrove.dataset import make_dataset
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.registry import make_engine
 from symgrove.models.ensemble import Ensemble
 from symgrove.rng import stream
 
@@ -39,12 +39,12 @@ def _strengths(ensemble: Ensemble, X: NDArray[np.float64], order: NDArray[np.int
     weight = np.bincount(ensemble.program_of, ensemble.slope != 0, ensemble.programs.size) / ensemble.n_samples
     uses = _uses(ensemble)
     strength = np.zeros(X.shape[1])
-    with CpuEngine(data, ensemble.forest.primitives) as engine:
+    with make_engine(data, ensemble.forest.primitives) as engine:
         before = engine.outputs(ensemble.forest, ensemble.programs).astype(np.float64)
     for k in np.flatnonzero(uses.any(axis=0)):
         column = data.columns[k].copy()
         data.columns[k] = column[order]
-        with CpuEngine(data, ensemble.forest.primitives) as engine:
+        with make_engine(data, ensemble.forest.primitives) as engine:
             after = engine.outputs(ensemble.forest, ensemble.programs[uses[:, k]]).astype(np.float64)
         data.columns[k] = column
         strength[k] = product(weight[uses[:, k]], _lost(before[uses[:, k]], after))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from symgrove.blas import product
 from symgrove.dataset import make_dataset
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.registry import make_engine
 from symgrove.forest.forest import Forest
 from symgrove.models.standardization import Standardization
 
@@ -97,8 +97,8 @@ class Teams:
                 Z = self.features.clip(Z)
             largest = np.finfo(np.float64).max
             data = make_dataset(np.clip(Z, -largest, largest), np.zeros(len(Z)), "float64")
-            with CpuEngine(data, self.forest.primitives, n_threads) as engine:
-                values = engine.outputs(self.forest, self.programs)
+            with make_engine(data, self.forest.primitives, n_threads) as engine:
+                values: Matrix = engine.outputs(self.forest, self.programs).astype(np.float64, copy=False)
             with np.errstate(all="ignore"):
                 values -= self.centre[:, None]
                 values /= self.spread[:, None]

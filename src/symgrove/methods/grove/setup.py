@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.dataset import make_dataset
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.registry import make_engine
 from symgrove.fitness.bootstrap import bootstrap_counts, subsample_counts
 from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.primitives import PrimitiveSet
@@ -44,6 +44,7 @@ class TeamSettings(NamedTuple):
     is_logistic : bool
     n_threads, memory_budget : int
     configuration : GroveConfiguration
+    engine : str
     """
 
     primitives: PrimitiveSet
@@ -56,6 +57,7 @@ class TeamSettings(NamedTuple):
     n_threads: int
     memory_budget: int
     configuration: GroveConfiguration
+    engine: str
 
 
 def make_evolutions(settings: TeamSettings, regime: Regime, training: Rows, seed: int) -> SideBySide[TeamEvolution]:
@@ -94,7 +96,7 @@ def _make_evolution(
     max_terms = max(own.fewest_terms, min(rules.max_terms, n_rows // own.rows_per_term))
     data = make_dataset(Z, training.targets[0], settings.dtype)
     return TeamEvolution(
-        engine=CpuEngine(data, settings.primitives, settings.n_threads, settings.memory_budget),
+        engine=make_engine(data, settings.primitives, settings.n_threads, settings.memory_budget, settings.engine),
         vary=_mixture(Forest(Z.shape[1], settings.primitives), Z, regime.max_size, own.candidates, seed),
         weights=np.tile(counts * row_weight, (n_targets, 1)),
         targets=(training.targets - centre) / scale,

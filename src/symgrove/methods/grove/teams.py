@@ -364,7 +364,7 @@ class TeamEvolution(ForestMethod):
             return tables
         is_term = state.roots >= 0
         roots, position = np.unique(state.roots[is_term], return_inverse=True)
-        shape = self.n_teams, self.n_slots, self.engine.data.n_rows
+        shape = self.n_teams, self.n_slots, self.engine.n_rows
         tables.values = np.zeros(shape)  # float64 throughout: sums of products in float32 lose the penalty
         tables.values[:, 0] = 1.0
         tables.keys = np.full(shape[:2], np.nan)
@@ -390,7 +390,7 @@ class TeamEvolution(ForestMethod):
             roots,
             outputs,
             self.row_weight,
-            random_direction(self.engine.data.n_rows, self.seed),
+            random_direction(self.engine.n_rows, self.seed),
             keep_all=keep_all,
             nearly_constant=own.nearly_constant,
             digits=own.digits[0 if outputs.dtype == np.float64 else 1],
