@@ -18,7 +18,7 @@ from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
-from symgrove.estimators.parameters import ProgramParameters, with_parameters
+from symgrove.estimators.parameters import ProgramParameters, check_programs, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.methods.programs import TargetSetup
 from symgrove.methods.two_segp import TwoSEGP
@@ -51,6 +51,18 @@ _OWN = {
 }
 
 
+def _check(p: _ClassicGP) -> None:
+    check_programs(p)
+    check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
+    check_flag("allow_duplicates", p.allow_duplicates)
+
+
+def _make(p: _ClassicGP, target: TargetSetup) -> TwoSEGP:
+    whole = target.whole_sample()
+    select = Tournament(p.tournament_size, distinct=not p.allow_duplicates)
+    return TwoSEGP(samples=whole, whole=whole, select=select, **gp_arguments(p, target))
+
+
 @document("One formula by classic GP, for regression.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
 @with_parameters
 class ClassicGPRegressor(ProgramParameters, Regressor):
@@ -58,12 +70,8 @@ class ClassicGPRegressor(ProgramParameters, Regressor):
     tournament_size: int = 8
     allow_duplicates: bool = True
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> TwoSEGP:
-        return _make(self, target)
+    check_parameters = _check
+    make_part = _make
 
 
 @document("One formula by classic GP, for classification.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
@@ -73,20 +81,8 @@ class ClassicGPClassifier(ProgramParameters, Classifier):
     tournament_size: int = 8
     allow_duplicates: bool = True
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> TwoSEGP:
-        return _make(self, target)
+    check_parameters = _check
+    make_part = _make
 
 
-def _check(p: ClassicGPRegressor | ClassicGPClassifier) -> None:
-    check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
-    check_flag("allow_duplicates", p.allow_duplicates)
-
-
-def _make(p: ClassicGPRegressor | ClassicGPClassifier, target: TargetSetup) -> TwoSEGP:
-    whole = target.whole_sample()
-    select = Tournament(p.tournament_size, distinct=not p.allow_duplicates)
-    return TwoSEGP(samples=whole, whole=whole, select=select, **gp_arguments(p, target))
+_ClassicGP = ClassicGPRegressor | ClassicGPClassifier

@@ -8,7 +8,7 @@ from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
-from symgrove.estimators.parameters import ProgramParameters, check_choice, with_parameters
+from symgrove.estimators.parameters import ProgramParameters, check_choice, check_programs, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.methods.divnich_gp import DivNichGP
 from symgrove.methods.programs import TargetSetup
@@ -58,6 +58,27 @@ _ATTRIBUTES = {
 }
 
 
+def _check(p: _DivNichGP) -> None:
+    check_programs(p)
+    check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
+    check_number("radius", p.radius, -1e-300, np.inf)
+    check_whole("niche_size", p.niche_size, 1)
+    check_choice("greedy_order", p.greedy_order, ("population", "best"))
+    check_flag("prune", p.prune)
+
+
+def _make(p: _DivNichGP, target: TargetSetup) -> DivNichGP:
+    return DivNichGP(
+        weight=target.weight,
+        sample_seed=target.sample_seed,
+        tournament_size=int(p.tournament_size),
+        radius=float(p.radius),
+        niche_size=int(p.niche_size),
+        greedy_order=p.greedy_order,
+        **gp_arguments(p, target),
+    )
+
+
 @document("Ensemble by niching and new samples, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
 @with_parameters
 class DivNichGPRegressor(ProgramParameters, Regressor):
@@ -69,12 +90,8 @@ class DivNichGPRegressor(ProgramParameters, Regressor):
     greedy_order: str = "population"
     prune: bool = True
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> DivNichGP:
-        return _make(self, target)
+    check_parameters = _check
+    make_part = _make
 
 
 @document(
@@ -90,29 +107,8 @@ class DivNichGPClassifier(ProgramParameters, Classifier):
     greedy_order: str = "population"
     prune: bool = True
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> DivNichGP:
-        return _make(self, target)
+    check_parameters = _check
+    make_part = _make
 
 
-def _check(p: DivNichGPRegressor | DivNichGPClassifier) -> None:
-    check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
-    check_number("radius", p.radius, -1e-300, np.inf)
-    check_whole("niche_size", p.niche_size, 1)
-    check_choice("greedy_order", p.greedy_order, ("population", "best"))
-    check_flag("prune", p.prune)
-
-
-def _make(p: DivNichGPRegressor | DivNichGPClassifier, target: TargetSetup) -> DivNichGP:
-    return DivNichGP(
-        weight=target.weight,
-        sample_seed=target.sample_seed,
-        tournament_size=int(p.tournament_size),
-        radius=float(p.radius),
-        niche_size=int(p.niche_size),
-        greedy_order=p.greedy_order,
-        **gp_arguments(p, target),
-    )
+_DivNichGP = DivNichGPRegressor | DivNichGPClassifier

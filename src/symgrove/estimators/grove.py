@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -230,9 +231,9 @@ class GroveEstimator(Estimator):
             left_out = model.left_out(training.X, training.targets, outside, training.weight)
         return replace(main, attributes=attributes, left_out=left_out)
 
+    @abstractmethod
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         """R² or accuracy on rows that were held out of whole evolutions."""
-        raise NotImplementedError
 
     def _work_after(self, problem: Problem, limits: Limits) -> float:
         n_rows, folds = len(problem.training.X), self.configuration.folds

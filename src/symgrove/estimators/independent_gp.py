@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
-from symgrove.estimators.base import Finished, Limits
+from symgrove.estimators.base import Estimator, Finished, Limits
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
 from symgrove.estimators.independent_runs import evolve_members, load_members
-from symgrove.estimators.parameters import ProgramParameters, check_samples, with_parameters
+from symgrove.estimators.parameters import ProgramParameters, check_programs, check_samples, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.evolution.checkpoint import Checkpoint, Saved
 from symgrove.evolution.interrupt import Interrupt
@@ -89,76 +89,8 @@ _ATTRIBUTES = {
 }
 
 
-@document("Ensemble of independent evolutions, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
-@with_parameters
-class IndependentGPRegressor(ProgramParameters, Regressor):
-    n_estimators: int = 10
-    prune: bool = True
-    tournament_size: int = 8
-    match_budget: bool = False
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> TwoSEGP:
-        return _make(self, target)
-
-    def _evolve(
-        self,
-        problem: Problem,
-        limits: Limits,
-        checkpoint: Checkpoint,
-        interrupt: Interrupt,
-        given: tuple[Any, Any] | None = None,
-    ) -> Finished:
-        n, budget = self.n_estimators, _budget(self)
-        return evolve_members(self, n, budget, problem, limits, checkpoint, interrupt, given)
-
-    def _load_checkpoint(self, mark: str) -> Saved | None:
-        return load_members(self.checkpoint, self.n_estimators, mark)
-
-    def _identity(self, rows: Rows) -> dict[str, Any]:
-        return {**super()._identity(rows), "budget": _identity_of_budget(self)}
-
-
-@document("Ensemble of independent evolutions, for classification.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
-@with_parameters
-class IndependentGPClassifier(ProgramParameters, Classifier):
-    n_estimators: int = 10
-    prune: bool = True
-    tournament_size: int = 8
-    match_budget: bool = False
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> TwoSEGP:
-        return _make(self, target)
-
-    def _evolve(
-        self,
-        problem: Problem,
-        limits: Limits,
-        checkpoint: Checkpoint,
-        interrupt: Interrupt,
-        given: tuple[Any, Any] | None = None,
-    ) -> Finished:
-        n, budget = self.n_estimators, _budget(self)
-        return evolve_members(self, n, budget, problem, limits, checkpoint, interrupt, given)
-
-    def _load_checkpoint(self, mark: str) -> Saved | None:
-        return load_members(self.checkpoint, self.n_estimators, mark)
-
-    def _identity(self, rows: Rows) -> dict[str, Any]:
-        return {**super()._identity(rows), "budget": _identity_of_budget(self)}
-
-
-_Independent = IndependentGPRegressor | IndependentGPClassifier
-
-
 def _check(p: _Independent) -> None:
+    check_programs(p)
     check_samples(p.n_estimators, p.prune)
     check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
     check_flag("match_budget", p.match_budget)
@@ -176,6 +108,54 @@ def _budget(p: _Independent) -> Budget:
     return matched_budget(p.n_estimators, *budget) if p.match_budget else budget
 
 
-def _identity_of_budget(p: _Independent) -> list[int]:
-    """With a matched budget, other generations mean another population: another run."""
-    return list(_budget(p)) if p.match_budget else []
+def _evolve(
+    p: _Independent,
+    problem: Problem,
+    limits: Limits,
+    checkpoint: Checkpoint,
+    interrupt: Interrupt,
+    given: tuple[Any, Any] | None = None,
+) -> Finished:
+    return evolve_members(p, p.n_estimators, _budget(p), problem, limits, checkpoint, interrupt, given)
+
+
+def _load(p: _Independent, mark: str) -> Saved | None:
+    return load_members(p.checkpoint, p.n_estimators, mark)
+
+
+def _identity(p: _Independent, rows: Rows) -> dict[str, Any]:
+    # With a matched budget, other generations mean another population: another run.
+    return {**Estimator._identity(p, rows), "budget": list(_budget(p)) if p.match_budget else []}
+
+
+@document("Ensemble of independent evolutions, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
+@with_parameters
+class IndependentGPRegressor(ProgramParameters, Regressor):
+    n_estimators: int = 10
+    prune: bool = True
+    tournament_size: int = 8
+    match_budget: bool = False
+
+    check_parameters = _check
+    make_part = _make
+    _evolve = _evolve
+    _load_checkpoint = _load
+    _identity = _identity
+
+
+@document("Ensemble of independent evolutions, for classification.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
+@with_parameters
+class IndependentGPClassifier(ProgramParameters, Classifier):
+    n_estimators: int = 10
+    prune: bool = True
+    tournament_size: int = 8
+    match_budget: bool = False
+
+    check_parameters = _check
+    make_part = _make
+    _evolve = _evolve
+    _load_checkpoint = _load
+    _identity = _identity
+
+
+_Independent = IndependentGPRegressor | IndependentGPClassifier

@@ -7,7 +7,7 @@ from typing import Any
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
-from symgrove.estimators.parameters import ProgramParameters, check_samples, with_parameters
+from symgrove.estimators.parameters import ProgramParameters, check_programs, check_samples, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.methods.programs import TargetSetup
@@ -32,6 +32,22 @@ _OWN = {
 }
 
 
+def _check(p: _TwoSEGP) -> None:
+    check_programs(p)
+    check_samples(p.n_estimators, p.prune, p.population_size)
+    check_selection(p.selection)
+
+
+def _make(p: _TwoSEGP, target: TargetSetup) -> TwoSEGP:
+    counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed)
+    return TwoSEGP(
+        samples=target.engine.prepare(counts, target.weight),
+        whole=target.whole_sample(),
+        select=make_selection(p.selection),
+        **gp_arguments(p, target),
+    )
+
+
 @document("Bagging ensemble of formulas for regression.", _TEXT, parameters=_OWN)
 @with_parameters
 class TwoSEGPRegressor(ProgramParameters, Regressor):
@@ -39,12 +55,8 @@ class TwoSEGPRegressor(ProgramParameters, Regressor):
     prune: bool = True
     selection: Any = "partition"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> TwoSEGP:
-        return _make(self, target)
+    check_parameters = _check
+    make_part = _make
 
 
 @document("Bagging ensemble of formulas for classification.", _TEXT, parameters=_OWN)
@@ -54,24 +66,8 @@ class TwoSEGPClassifier(ProgramParameters, Classifier):
     prune: bool = True
     selection: Any = "partition"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        _check(self)
-
-    def make_part(self, target: TargetSetup) -> TwoSEGP:
-        return _make(self, target)
+    check_parameters = _check
+    make_part = _make
 
 
-def _check(p: TwoSEGPRegressor | TwoSEGPClassifier) -> None:
-    check_samples(p.n_estimators, p.prune, p.population_size)
-    check_selection(p.selection)
-
-
-def _make(p: TwoSEGPRegressor | TwoSEGPClassifier, target: TargetSetup) -> TwoSEGP:
-    counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed)
-    return TwoSEGP(
-        samples=target.engine.prepare(counts, target.weight),
-        whole=target.whole_sample(),
-        select=make_selection(p.selection),
-        **gp_arguments(p, target),
-    )
+_TwoSEGP = TwoSEGPRegressor | TwoSEGPClassifier
