@@ -11,7 +11,8 @@ from benchmarks.table import Line, best_of
 from symgrove import Forest, PrimitiveSet, RandomPrograms, primitive
 from symgrove.engines import evaluation_kernels
 from symgrove.engines.blocks import BlockTable
-from symgrove.engines.schedule_kernels import FILL, Steps
+from symgrove.engines.evaluation_kernels import PlacedSteps
+from symgrove.engines.schedule_kernels import FILL
 from symgrove.engines.workspace import BLOCK_ROWS, ROW_PADDING
 from symgrove.forest.intern_kernels import Tokens
 from symgrove.forest.primitive_table import BUILTIN
@@ -34,7 +35,7 @@ def random_trees(primitives: PrimitiveSet) -> list[Tokens]:
 
 def steps_of(
     tree: Tokens, arity: np.ndarray, feature_address: np.ndarray, epsilon: np.ndarray
-) -> tuple[Steps, np.ndarray, int]:
+) -> tuple[PlacedSteps, np.ndarray, int]:
     """One step for every function and constant of a tree, nothing shared; the root's output goes to output row 0."""
     rows: list[tuple[int, int, int, int, float]] = []
     stack: list[int] = []
@@ -52,7 +53,7 @@ def steps_of(
         rows.append((FILL if code == 1 else code, place, left, right, scalar))
         stack.append(place)
     code_, out, left_, right_, scalar_ = (np.array(column) for column in zip(*rows, strict=True))
-    return Steps(code_.astype(np.int32), out, left_, right_), scalar_.astype(np.float32), len(rows)
+    return PlacedSteps(code_.astype(np.int32), out, left_, right_), scalar_.astype(np.float32), len(rows)
 
 
 def frame_over(values: np.ndarray, scratch: np.ndarray, first_row: int, n_rows: int) -> evaluation_kernels.Frame:
@@ -61,7 +62,7 @@ def frame_over(values: np.ndarray, scratch: np.ndarray, first_row: int, n_rows: 
     return evaluation_kernels.Frame(*places, values.itemsize, first_row, n_rows, BLOCK_ROWS)
 
 
-def run_ours(steps: list[tuple[Steps, np.ndarray, int]], blocks: BlockTable, out: np.ndarray) -> None:
+def run_ours(steps: list[tuple[PlacedSteps, np.ndarray, int]], blocks: BlockTable, out: np.ndarray) -> None:
     scratch = np.empty((200, BLOCK_ROWS + ROW_PADDING), dtype=np.float32)
     for t, (tree, scalars, n_steps) in enumerate(steps):
         evaluation_kernels.run_steps(
@@ -135,7 +136,7 @@ def user_primitives() -> Iterator[Line]:
         def time_of(name: str) -> Callable[[], None]:
             places = (np.full(n, -1 - i, dtype=np.int64) for i in range(3))
             code = np.full(n, primitives[name].code, dtype=np.int32)  # noqa: B023
-            steps, scalars = Steps(code, *places), np.zeros(n, dtype=dtype)  # noqa: B023
+            steps, scalars = PlacedSteps(code, *places), np.zeros(n, dtype=dtype)  # noqa: B023
             return lambda: evaluation_kernels.run_steps(steps, scalars, n, blocks.addresses, frame)  # noqa: B023
 
         for mine, built_in in (("_my_mul", "mul"), ("_my_ratio", "div")):

@@ -146,7 +146,7 @@ def test_kept_vectors_are_used_after_a_collection_and_freed_when_their_nodes_die
         before = engine.n_computed
         engine.outputs(forest, [root])
         assert engine.n_computed - before == 1  # the copy of the kept root
-    assert (engine._store.cache.address != 0).sum() == 5
+    assert (engine._store.addresses_of(np.arange(len(forest))) != 0).sum() == 5
     assert len(engine._store._free) + 5 == engine._store.n_vectors
 
 

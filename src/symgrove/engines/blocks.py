@@ -48,11 +48,8 @@ class BlockTable:
     def __init__(self, primitives: PrimitiveSet, dtype: np.dtype[Any]) -> None:
         self.primitives = primitives
         self.dtype = dtype
-        n_codes = max(primitives.by_code) + 1
-        self.addresses = np.zeros(n_codes, dtype=np.int64)
-        self.epsilon = np.zeros(n_codes, dtype=np.float64)
-        for code, row in primitives.by_code.items():
-            self.epsilon[code] = primitives.epsilon_of(row.name)
+        self.addresses = np.zeros(max(primitives.by_code) + 1, dtype=np.int64)
+        self.epsilon = primitives.epsilon_by_code()
         self.addresses[COPY] = _builtin_block(block_kernels.copy, dtype).address
         self.addresses[FILL] = _builtin_block(block_kernels.fill, dtype).address
         self.compile(row.code for row in primitives.functions)

@@ -25,7 +25,8 @@ from symgrove.engines import evaluation_kernels
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET, Roots
 from symgrove.engines.blocks import BlockTable
 from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, OwnErrorPass, Pass
-from symgrove.engines.schedule import Schedule, make_schedule
+from symgrove.engines.placing import PlacedSchedule, place
+from symgrove.engines.schedule import make_schedule
 from symgrove.engines.vectors import VectorStore
 from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight
@@ -260,7 +261,7 @@ class CpuEngine:
         samples: Samples | None = None,
         *,
         keep_roots: bool = False,
-    ) -> Iterator[tuple[NDArray[np.intp], Schedule]]:
+    ) -> Iterator[tuple[NDArray[np.intp], PlacedSchedule]]:
         """Plans for batches of programs whose buffers stay within the budget, with the positions of the programs.
 
         Each plan is run before the next is made, because running it fills vectors that the next may use.
@@ -279,7 +280,7 @@ class CpuEngine:
         waiting = [slice(0, roots.size)] if roots.size else []
         while waiting:
             part = waiting.pop()
-            plan = make_schedule(forest, roots[part], self._store, self.blocks, self._feature_address, keep_roots)
+            plan = self._plan(forest, roots[part], keep_roots)
             needed = N_WORKSPACES * self._workspace_bytes(plan, n_columns)
             if needed > WORKSPACE_SHARE * self.memory_budget:
                 n_roots = part.stop - part.start
@@ -293,6 +294,11 @@ class CpuEngine:
                 continue
             yield order[part], plan
 
+    def _plan(self, forest: Forest, roots: Roots, keep_roots: bool) -> PlacedSchedule:
+        schedule = make_schedule(forest, roots, self._store, self.blocks.epsilon, self.dtype, keep_roots)
+        self.blocks.compile(np.flatnonzero(np.bincount(schedule.steps.code)))
+        return place(schedule, self._feature_address, self._store.addresses)
+
     def _check_forest(self, forest: Forest) -> None:
         """Refuse forests of other data or primitives: their nodes would be read as something else."""
         if forest.n_features != self.data.n_features:
@@ -300,13 +306,13 @@ class CpuEngine:
         if not forest.primitives.is_same(self.blocks.primitives):
             raise ValueError("the forest and the engine must have the same primitives and epsilon.")
 
-    def _workspace_bytes(self, plan: Schedule, n_columns: int) -> int:
+    def _workspace_bytes(self, plan: PlacedSchedule, n_columns: int) -> int:
         buffers = Workspace.n_bytes(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype.itemsize)
         # Of the n_columns results of a program, two thirds are products with a row of weights; then the results twice.
         weights = n_columns * 2 // 3 * self._panel_rows * self.dtype.itemsize
         return buffers + weights + 2 * 8 * plan.n_roots * n_columns
 
-    def _run(self, plan: Schedule, look: Pass, rows: slice | None = None) -> Any:
+    def _run(self, plan: PlacedSchedule, look: Pass, rows: slice | None = None) -> Any:
         """Compute a plan over a range of rows and return the pass's result; then keep what is to be kept."""
         rows = rows or slice(0, self.data.n_rows)
         # Buffers of another size go before new ones come.
@@ -323,12 +329,12 @@ class CpuEngine:
                 if self._between_panels is not None:
                     self._between_panels()
         if rows.start == 0 and rows.stop == self.data.n_rows:
-            self._store.keep(plan.kept, plan.kept_addresses)
-            self._store.computed(plan.computed)
-        self.n_computed += plan.n_steps
+            self._store.keep(plan.schedule.kept, plan.schedule.kept_slots)
+            self._store.computed(plan.schedule.computed)
+        self.n_computed += plan.schedule.n_steps
         return total
 
-    def _map_panels(self, plan: Schedule, look: Pass, panels: list[slice]) -> Iterator[Any]:
+    def _map_panels(self, plan: PlacedSchedule, look: Pass, panels: list[slice]) -> Iterator[Any]:
         """Partial results of the panels in order; no more panels are under way than the budget has buffers for."""
         n_buffers = int(WORKSPACE_SHARE * self.memory_budget) // self._workspace_bytes(plan, look.n_columns)
         window = min(2 * self.n_threads, n_buffers)
@@ -358,7 +364,7 @@ class CpuEngine:
             self._pool_process = os.getpid()
         return self._pool
 
-    def _run_panel(self, plan: Schedule, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
+    def _run_panel(self, plan: PlacedSchedule, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
         workspace = self._borrow_workspace(plan)
         values, scratch = workspace.values, workspace.scratch
         frame = evaluation_kernels.Frame(
@@ -372,14 +378,15 @@ class CpuEngine:
             panel.stop - panel.start,
             BLOCK_ROWS,
         )
-        evaluation_kernels.run_steps(plan.steps, plan.scalars, plan.n_steps, self.blocks.addresses, frame)
+        schedule = plan.schedule
+        evaluation_kernels.run_steps(plan.steps, schedule.scalars, schedule.n_steps, self.blocks.addresses, frame)
         if is_first:
             look.start(values, panel.stop - panel.start)
         partial = look.reduce(workspace, panel)
         self._workspaces.append(workspace)
         return partial
 
-    def _borrow_workspace(self, plan: Schedule) -> Workspace:
+    def _borrow_workspace(self, plan: PlacedSchedule) -> Workspace:
         """A workspace for this plan, reused when one is large enough: fresh memory costs page faults."""
         while True:
             try:

@@ -10,10 +10,24 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symgrove._jit import call_block, float_to_bits, kernel, subroutine
 
 N_LOOKS = 9  # rows that the centre of a program is found from
+
+
+class PlacedSteps(NamedTuple):
+    """What each step applies, and the places of its result and operands.
+
+    A place is the address of a vector's first row if it is positive, else ``-1 - i``: for i below the number of roots,
+    row i of the outputs, above it a scratch row.
+    """
+
+    code: NDArray[np.int32]
+    out: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
 
 
 class Frame(NamedTuple):
@@ -32,7 +46,7 @@ class Frame(NamedTuple):
 
 @subroutine
 def locate(place, frame, start):
-    """Address of a place (see `Steps`) for the block that starts at row `start` of the panel."""
+    """Address of a place (see `PlacedSteps`) for the block that starts at row `start` of the panel."""
     if place >= 0:
         return place + (frame.first_row + start) * frame.itemsize
     index = -1 - place

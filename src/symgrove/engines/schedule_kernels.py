@@ -1,4 +1,4 @@
-"""Kernels that plan an evaluation: which nodes to compute, in which order, and where operands lie."""
+"""Kernels that plan an evaluation: which nodes to compute, in which order, and in which slots results lie."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from numpy.typing import NDArray
 
 from symgrove._jit import kernel
 
-# Codes of the two blocks that are not primitives: a root that is a feature is copied, a constant filled in.
+# Codes of the two steps that are not primitives: a root that is a feature is copied, a constant filled in.
 COPY = 0
 FILL = 1
 
 
 class Steps(NamedTuple):
-    """One step for each node to compute.
-
-    A place is the address of a vector's first row if it is positive, else ``-1 - i``: for i below the number of roots,
-    row i of the outputs, above it a scratch row. With each step goes a scalar in the engine's dtype: the primitive's
-    epsilon, or the value of a constant.
-    """
+    """What each step applies, and the slots of its result and operands; -1 where there is no operand."""
 
     code: NDArray[np.int32]
     out: NDArray[np.int64]
@@ -28,114 +23,136 @@ class Steps(NamedTuple):
     right: NDArray[np.int64]
 
 
-class Cache(NamedTuple):
-    """What is known of each node: where its vector lies (0: nowhere), whether it was computed before a collection."""
+class Ranges(NamedTuple):
+    """The first slots of kept vectors, of the roots' rows and of scratch; features begin at 0, scratch comes last."""
 
-    address: NDArray[np.int64]
+    kept: int
+    roots: int
+    scratch: int
+
+
+class Cache(NamedTuple):
+    """What is known of each node: the store's slot of its vector (-1: none), whether a collection found it computed."""
+
+    slot: NDArray[np.int64]
     was_computed: NDArray[np.bool_]
 
 
 @kernel
-def count_needed(columns, roots, cache, last_use):
-    """(nodes to compute, those of them computed before); `last_use[node]` is its highest user, -1 if not needed."""
-    last_use[:] = -1
-    top = -1
-    for root in roots:
-        last_use[root] = root
-        top = max(top, root)
+def count_needed(columns, roots, cache, is_needed):
+    """(nodes to compute, those of them computed before); `is_needed[node]` also marks what they read."""
+    is_needed[:] = False
+    is_needed[roots] = True
     n_needed = 0
     n_survivors = 0
-    for node in range(top, -1, -1):
-        if last_use[node] < 0:
+    for node in range(is_needed.size - 1, -1, -1):
+        if not is_needed[node]:
             continue
         code = columns.code[node]
-        if cache.address[node] != 0 or code == 0:
+        if cache.slot[node] >= 0 or code == 0:
             continue
         n_needed += 1
         if code > 1:
             n_survivors += cache.was_computed[node]
-            left = columns.left[node]
-            right = columns.right[node]
-            last_use[left] = max(last_use[left], node)
-            if right >= 0:
-                last_use[right] = max(last_use[right], node)
+            is_needed[columns.left[node]] = True
+            if columns.right[node] >= 0:
+                is_needed[columns.right[node]] = True
     return n_needed, n_survivors
 
 
 @kernel
-def plan(
-    columns,
-    roots,
-    cache,
-    last_use,
-    row_of_root,
-    feature_address,
-    epsilon,
-    keep_roots,
-    free_vectors,
-    scratch_stack,
-    kept,
-    scalars,
-    out,
+def write_steps(
+    columns, roots, cache, is_needed, ranges, epsilon, keep_roots, free_slots, computed, kept, scalars, out
 ):
-    """Write the steps in ascending order of node ids; returns (steps, rows for roots and scratch, vectors kept).
+    """Write the steps in ascending order of node ids; returns how many (steps, scratch slots, computed, kept).
 
-    A node that was computed before a collection has survived it, so it gets a vector of its own while `free_vectors`
-    lasts, and so do roots if they are to be kept; `kept` lists such nodes. All others get a scratch row until their
-    last use. `row_of_root` and `place` below have an entry for each node.
+    A node that was computed before a collection has survived it, so it gets a slot of the store while `free_slots`
+    lasts, and so do roots if they are to be kept; `kept` lists such nodes. All others get a scratch slot of their own.
     """
     n_steps = 0
-    n_rows = roots.size
-    n_free = 0
+    n_scratch = 0
+    n_computed = 0
     n_kept = 0
-    top = roots.max() + 1
-    place = np.zeros(top, dtype=np.int64)
-    for node in range(top):
-        if last_use[node] < 0:
+    n_passed = 0  # roots
+    slot = np.empty(is_needed.size, dtype=np.int64)
+    for node in range(is_needed.size):
+        if not is_needed[node]:
             continue
+        is_root = node == roots[n_passed]  # never beyond the last: it is the last node
+        n_passed += is_root
         code = columns.code[node]
         if code == 0:
-            place[node] = feature_address[columns.left[node]]
+            slot[node] = columns.left[node]
             continue
-        if cache.address[node] != 0:
-            place[node] = cache.address[node]
+        if cache.slot[node] >= 0:
+            slot[node] = ranges.kept + cache.slot[node]
             continue
-        is_wanted = cache.was_computed[node] or (keep_roots and row_of_root[node] >= 0)
-        if code > 1 and is_wanted and n_kept < free_vectors.size:
-            place[node] = free_vectors[n_kept]
+        is_wanted = cache.was_computed[node] or (keep_roots and is_root)
+        if code > 1 and is_wanted and n_kept < free_slots.size:
+            slot[node] = ranges.kept + free_slots[n_kept]
             kept[n_kept] = node
             n_kept += 1
-        elif row_of_root[node] >= 0:
-            place[node] = -1 - row_of_root[node]
-        elif n_free > 0:
-            n_free -= 1
-            place[node] = -1 - scratch_stack[n_free]
+        elif is_root:
+            slot[node] = ranges.roots + n_passed - 1
         else:
-            place[node] = -1 - n_rows
-            n_rows += 1
-        out.out[n_steps] = place[node]
+            slot[node] = ranges.scratch + n_scratch
+            n_scratch += 1
+        out.out[n_steps] = slot[node]
         if code == 1:
             out.code[n_steps] = FILL
             scalars[n_steps] = columns.value[node]
         else:
             out.code[n_steps] = code
             scalars[n_steps] = epsilon[code]
-            left = columns.left[node]
-            right = columns.right[node]
-            out.left[n_steps] = place[left]
-            if last_use[left] == node and -1 - place[left] >= roots.size:
-                scratch_stack[n_free] = -1 - place[left]
-                n_free += 1
-            if right >= 0:
-                out.right[n_steps] = place[right]
-                if right != left and last_use[right] == node and -1 - place[right] >= roots.size:
-                    scratch_stack[n_free] = -1 - place[right]
-                    n_free += 1
+            out.left[n_steps] = slot[columns.left[node]]
+            if columns.right[node] >= 0:
+                out.right[n_steps] = slot[columns.right[node]]
+            computed[n_computed] = node
+            n_computed += 1
         n_steps += 1
     for i in range(roots.size):
-        if place[roots[i]] != -1 - i:
+        if slot[roots[i]] != ranges.roots + i:
             out.code[n_steps] = COPY
-            out.out[n_steps] = -1 - i
-            out.left[n_steps] = place[roots[i]]
+            out.out[n_steps] = ranges.roots + i
+            out.left[n_steps] = slot[roots[i]]
             n_steps += 1
-    return n_steps, n_rows, n_kept
+    return n_steps, n_scratch, n_computed, n_kept
+
+
+@kernel
+def find_levels(steps, level_of_slot, out):
+    """The level of each step; `level_of_slot` comes with -1 for every slot: at hand, until a step writes it."""
+    for k in range(out.size):
+        level = 0
+        if steps.left[k] >= 0:
+            level = 1 + level_of_slot[steps.left[k]]
+        if steps.right[k] >= 0:
+            level = max(level, 1 + level_of_slot[steps.right[k]])
+        level_of_slot[steps.out[k]] = level
+        out[k] = level
+
+
+@kernel
+def share_rows(steps, first_scratch, free, rows):
+    """Give scratch slots rows, each free again after its last use; returns how many. `rows` comes with -1 everywhere.
+
+    From the last step to the first, where the first use that is met is the last. A result never lies in a row that its
+    step reads.
+    """
+    n_rows = 0
+    n_free = 0
+    for k in range(steps.out.size - 1, -1, -1):
+        for operand in (steps.left[k], steps.right[k]):
+            i = operand - first_scratch
+            if i >= 0 and rows[i] < 0:
+                if n_free > 0:
+                    n_free -= 1
+                    rows[i] = free[n_free]
+                else:
+                    rows[i] = n_rows
+                    n_rows += 1
+        i = steps.out[k] - first_scratch
+        if i >= 0:
+            free[n_free] = rows[i]
+            n_free += 1
+    return n_rows

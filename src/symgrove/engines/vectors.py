@@ -16,7 +16,7 @@ SLAB_BYTES = 1 << 22
 
 
 class VectorStore:
-    """Which node's vector lies where.
+    """Which node's vector lies in which slot, and where the slots are.
 
     Parameters
     ----------
@@ -34,40 +34,52 @@ class VectorStore:
         if self.vector_bytes % 4096 == 0:
             self.vector_bytes += 64
         self.max_vectors = max_bytes // self.vector_bytes
-        self.n_vectors = 0
+        self.addresses = np.zeros(0, dtype=np.int64)  # of the slots' first rows
         self._slabs: list[NDArray[np.uint8]] = []
-        self._free: list[int] = []
+        self._free: list[int] = []  # slots
         self._young: list[NDArray[np.int64]] = []  # computed since the last collection
-        self.cache = Cache(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+        self.cache = _new_cache(0)
+
+    @property
+    def n_vectors(self) -> int:
+        """Slots there are, used or not."""
+        return self.addresses.size
 
     def resize(self, n_nodes: int) -> Cache:
         """The cache with an entry for each of so many nodes."""
-        known = self.cache.address.size
+        known = self.cache.slot.size
         if n_nodes > known:
-            capacity = max(n_nodes, 2 * known)
-            address = np.zeros(capacity, dtype=np.int64)
-            was_computed = np.zeros(capacity, dtype=np.bool_)
-            address[:known], was_computed[:known] = self.cache
-            self.cache = Cache(address, was_computed)
+            grown = _new_cache(max(n_nodes, 2 * known))
+            grown.slot[:known], grown.was_computed[:known] = self.cache
+            self.cache = grown
         return self.cache
 
-    def free_addresses(self, n_wanted: int) -> NDArray[np.int64]:
-        """Addresses of up to `n_wanted` unused vectors; they stay unused until `keep` takes them from the front."""
+    def free_slots(self, n_wanted: int) -> NDArray[np.int64]:
+        """Up to `n_wanted` unused slots; they stay unused until `keep` takes them from the front."""
         while len(self._free) < n_wanted and self.n_vectors < self.max_vectors:
             n_new = min(max(SLAB_BYTES // self.vector_bytes, 1), self.max_vectors - self.n_vectors)
             slab = np.empty(n_new * self.vector_bytes + 64, dtype=np.uint8)
             start = -(-slab.ctypes.data // 64) * 64
             self._slabs.append(slab)
-            self._free.extend(start + i * self.vector_bytes for i in reversed(range(n_new)))
-            self.n_vectors += n_new
+            first = self.n_vectors
+            new = start + self.vector_bytes * np.arange(n_new, dtype=np.int64)
+            self.addresses = np.concatenate([self.addresses, new])
+            self._free.extend(reversed(range(first, first + n_new)))
         n_found = min(n_wanted, len(self._free))
         return np.array(self._free[len(self._free) - n_found :][::-1], dtype=np.int64)
 
-    def keep(self, nodes: NDArray[np.int64], addresses: NDArray[np.int64]) -> None:
-        """Note that these nodes' vectors have been computed at these addresses."""
+    def keep(self, nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> None:
+        """Note that these nodes' vectors have been computed in these slots."""
         # In this order: an interrupt in between loses a few vectors, and gives none to two nodes.
         del self._free[len(self._free) - nodes.size :]
-        self.cache.address[nodes] = addresses
+        self.cache.slot[nodes] = slots
+
+    def addresses_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Addresses of these nodes' vectors, 0 where none is kept."""
+        slots = self.cache.slot[nodes]
+        found = np.zeros(slots.shape, dtype=np.int64)
+        found[slots >= 0] = self.addresses[slots[slots >= 0]]
+        return found
 
     def computed(self, nodes: NDArray[np.int64]) -> None:
         """Note that these nodes were computed."""
@@ -80,13 +92,20 @@ class VectorStore:
             old.was_computed[nodes] = True
         self._young.clear()
         is_live = ids >= 0
-        dropped = old.address[: ids.size][~is_live]
-        self._free.extend(dropped[dropped != 0].tolist())
-        self.cache = Cache(np.zeros_like(old.address), np.zeros_like(old.was_computed))
-        self.cache.address[ids[is_live]] = old.address[: ids.size][is_live]
+        dropped = old.slot[: ids.size][~is_live]
+        self._free.extend(dropped[dropped >= 0].tolist())
+        self.cache = _new_cache(old.slot.size)
+        self.cache.slot[ids[is_live]] = old.slot[: ids.size][is_live]
         self.cache.was_computed[ids[is_live]] = old.was_computed[: ids.size][is_live]
 
     def forget(self) -> None:
         """Drop everything: the next forest is another one."""
-        self._slabs, self._free, self._young, self.n_vectors = [], [], [], 0
-        self.cache = Cache(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+        # In this order: an interrupt in between leaves no node with memory that is gone.
+        self.cache = _new_cache(0)
+        self._free, self._young = [], []
+        self.addresses = np.zeros(0, dtype=np.int64)
+        self._slabs = []
+
+
+def _new_cache(n_nodes: int) -> Cache:
+    return Cache(np.full(n_nodes, -1, dtype=np.int64), np.zeros(n_nodes, dtype=np.bool_))

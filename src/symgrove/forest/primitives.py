@@ -116,6 +116,13 @@ class PrimitiveSet:
         """Protection constant of a primitive."""
         return self.epsilon.get(name, PROTECTION_EPSILON)
 
+    def epsilon_by_code(self) -> NDArray[np.float64]:
+        """Protection constant of every code."""
+        epsilon = np.zeros(max(self.by_code) + 1)
+        for code, row in self.by_code.items():
+            epsilon[code] = self.epsilon_of(row.name)
+        return epsilon
+
 
 def _resolve_epsilon(epsilon: float | Mapping[str, float]) -> dict[str, float]:
     by_name = dict(epsilon) if isinstance(epsilon, Mapping) else dict.fromkeys(_PROTECTED, epsilon)
