@@ -19,6 +19,7 @@ from benchmarks import (
     bench_rows,
     bench_sharing,
     bench_startup,
+    bench_versions,
 )
 from benchmarks.table import show, show_header
 
@@ -32,6 +33,7 @@ PARTS = {
     "methods": bench_methods,
     "grove": bench_grove,
     "startup": bench_startup,
+    "versions": bench_versions,
 }
 
 

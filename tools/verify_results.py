@@ -15,6 +15,9 @@ from symgrove.experiments.study import Run
 FILE = Path(__file__).parent.parent / "docs" / "results" / RUNS_FILE
 TOLERANCE = 1e-6  # relative; other versions or processors may round differently, and Grove evolves in float32
 TIMES = {"seconds"}
+# Of Grove, another order of sums leads to other terms after some generations. Its rows of these commits agree with
+# today's only on the average (docs/adr/0015, tools/paired_errors.py), so they are not compared one by one.
+OLDER_GROVE = {"dd49df5a8ed3", "c65f443e7a08", "af99249b3653", "36feda4eab21", "0d01420d31c1"}
 
 
 def rerun(row: Row) -> Row:
@@ -38,8 +41,9 @@ def differences(row: Row, again: Row) -> list[str]:
 
 def main(n_rows: int, seed: int) -> int:
     """Compare; returns the number of rows that differ."""
-    rows = [row for row in read_rows(FILE).values() if row["error"] is None]
-    print(f"{n_rows} of {len(rows)} rows, seed {seed}")
+    made = [row for row in read_rows(FILE).values() if row["error"] is None]
+    rows = [row for row in made if not (row["estimator"].startswith("Grove") and row["commit"] in OLDER_GROVE)]
+    print(f"{n_rows} of {len(rows)} rows, seed {seed}; {len(made) - len(rows)} of an earlier Grove are left out")
     n_wrong = 0
     for row in random.Random(seed).sample(rows, n_rows):
         wrong = differences(row, rerun(row))

@@ -1,8 +1,9 @@
 """The one place where Python becomes machine code.
 
-`@kernel` is for functions that Python calls, `@subroutine` for functions that only kernels call, `compile_block` for
-the loops of primitives, which the evaluation kernel reaches by address. All are serial, release the GIL, follow IEEE
-arithmetic (no fastmath) and are kept in Numba's cache on disk where it is writable. Nothing compiles at import.
+`@kernel` is for functions that Python calls, `@subroutine` and `@reduction` for functions that only kernels call,
+`compile_block` for the loops of primitives, which the evaluation kernel reaches by address. All are serial, release the
+GIL, follow IEEE arithmetic (a reduction but for the order of its sums) and are kept in Numba's cache on disk where it
+is writable. Nothing compiles at import.
 """
 
 from __future__ import annotations
@@ -134,6 +135,14 @@ def subroutine(function: Callable[..., Any]) -> Any:
     return numba.njit(nogil=True, error_model="numpy")(function)
 
 
+def reduction(function: Callable[..., Any]) -> Any:
+    """A subroutine that adds up rows, where the compiler may choose the order of a sum so that it vectorises.
+
+    The order is part of the machine code: the same for every call. NaN and infinity are what they are.
+    """
+    return numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})(function)
+
+
 class Block(NamedTuple):
     """A compiled loop over one block of rows; `owner` keeps the machine code alive."""
 
@@ -208,3 +217,53 @@ def float_to_bits(typing_context, x):  # type: ignore[no-untyped-def]
 def bits_to_float(typing_context, bits):  # type: ignore[no-untyped-def]
     """Float with the given bits."""
     return _bitcast(bits, types.float32 if bits == types.int32 else types.float64)
+
+
+def _flip_if_negative(builder: Any, bits: Any) -> Any:
+    """All bits but the first, if that is set: bits of floats then order like the floats."""
+    width = bits.type.width
+    sign = builder.ashr(bits, ir.Constant(bits.type, width - 1))
+    return builder.xor(bits, builder.lshr(sign, ir.Constant(bits.type, 1)))
+
+
+@intrinsic
+def float_to_rank(typing_context, x):  # type: ignore[no-untyped-def]
+    """A whole number for a float, in the same order, with NaN beyond infinity; minima of these vectorise."""
+    signature, bits_of = _bitcast(x, types.int32 if x == types.float32 else types.int64)
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return _flip_if_negative(builder, bits_of(context, builder, signature, arguments))
+
+    return signature, generate
+
+
+@intrinsic
+def rank_to_float(typing_context, rank):  # type: ignore[no-untyped-def]
+    """Undo `float_to_rank`."""
+    signature, float_of = _bitcast(rank, types.float32 if rank == types.int32 else types.float64)
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return float_of(context, builder, signature, [_flip_if_negative(builder, arguments[0])])
+
+    return signature, generate
+
+
+def _pointer_to(scalar: Any) -> Any:
+    """Type signature and code generator that take an address for a pointer to numbers of a type."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(scalar)(types.int64), generate
+
+
+@intrinsic
+def single_at(typing_context, address):  # type: ignore[no-untyped-def]
+    """Numbers in float32 from an address on."""
+    return _pointer_to(types.float32)
+
+
+@intrinsic
+def double_at(typing_context, address):  # type: ignore[no-untyped-def]
+    """Numbers in float64 from an address on."""
+    return _pointer_to(types.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from symgrove._checks import numeric_vector
 
 DTYPES = ("float64", "float32")
+ROWS_AT_A_TIME = 4096  # that are laid out anew
 
 
 class Dataset(NamedTuple):
@@ -66,8 +68,13 @@ def make_dataset(X: ArrayLike, y: ArrayLike, dtype: Any = "float64") -> Dataset:
     return Dataset(columns, target)
 
 
-def features_by_column(X: ArrayLike, dtype: np.dtype[Any]) -> NDArray[np.floating]:
-    """Features as a contiguous (n_features, n_rows) array of the dtype, or a clear error."""
+def features_by_column(
+    X: ArrayLike, dtype: np.dtype[Any], change: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+) -> NDArray[np.floating]:
+    """Features as a contiguous (n_features, n_rows) array of the dtype, or a clear error.
+
+    `change` is applied to the features first, to some rows at a time.
+    """
     matrix = np.asarray(X)
     if matrix.ndim != 2:
         raise ValueError(f"X must be a matrix of shape (n_rows, n_features), got shape {matrix.shape}.")
@@ -75,10 +82,14 @@ def features_by_column(X: ArrayLike, dtype: np.dtype[Any]) -> NDArray[np.floatin
         raise ValueError(f"X is empty: it has {matrix.shape[0]} rows and {matrix.shape[1]} features.")
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, got dtype {matrix.dtype}.")
+    columns = np.empty(matrix.shape[::-1], dtype=dtype)  # a copy: the caller may change X later
     with np.errstate(over="ignore"):  # a value too large for float32 is reported below
-        columns = np.array(matrix.T, dtype=dtype, order="C")  # a copy: the caller may change X later
-    is_bad = ~np.isfinite(columns)
-    if is_bad.any():
-        feature, row = np.argwhere(is_bad)[0]
-        raise ValueError(f"X must be finite in {dtype}; feature {feature} has {matrix[row, feature]} in row {row}.")
+        for start in range(0, len(matrix), ROWS_AT_A_TIME):
+            rows = matrix[start : start + ROWS_AT_A_TIME]
+            columns[:, start : start + ROWS_AT_A_TIME] = (rows if change is None else change(rows)).T
+    for feature, column in enumerate(columns):
+        is_finite = np.isfinite(column)
+        if not is_finite.all():
+            row = int(np.argmin(is_finite))
+            raise ValueError(f"X must be finite in {dtype}; feature {feature} has {matrix[row, feature]} in row {row}.")
     return columns

@@ -127,9 +127,13 @@ def test_kernels_freeze_nothing_that_the_cache_does_not_watch():
             assert all(name == "symgrove._jit" or name.endswith("_kernels") for name in own), file
 
 
-def test_kernels_never_use_fastmath_or_parallel_mode():
+def test_kernels_never_use_parallel_mode_and_reorder_only_sums():
+    """Reductions may be added up in another order; NaN and infinity count everywhere."""
     for file in SOURCES:
-        assert not re.search(r"fastmath\s*=|parallel\s*=\s*True|prange", file.read_text()), file
+        text = file.read_text()
+        assert not re.search(r"parallel\s*=\s*True|prange", text), file
+        allowed = ['fastmath={"reassoc", "nsz", "contract"}'] if file.name == "_jit.py" else []
+        assert re.findall(r"fastmath\s*=[^)]*", text) == allowed, file
 
 
 def test_matrix_products_go_through_blas_on_one_thread():

@@ -266,21 +266,46 @@ def test_the_first_ctrl_c_leaves_a_fitted_model(make, data):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@each(lambda make: not make.is_classifier and "Independent" not in make.kind.__name__)
-def test_the_memory_budget_is_kept(make):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(12_000, 3))
-    y = X[:, 0] * X[:, 1] + X[:, 2]
-    settings = {"population_size": 196, "generations": 2, "memory_budget": 8 << 20}
-    make(**settings).fit(X[:100], y[:100])
+def peak_of(call):
+    """Bytes that a call takes at its peak, beyond what it returns or a fitted estimator keeps."""
     tracemalloc.start()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Grove evolves on")
-        make(**settings).fit(X, y)
+    result = call()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # Data in two layouts, samples and out-of-bag masks are not in the budget.
-    assert peak < (8 << 20) + 10 * X.nbytes
+    kept = vars(result).get("_outside") if isinstance(result, Estimator) else result
+    arrays = [result] if isinstance(kept, np.ndarray) else [] if kept is None else [*kept.packed, kept.rows]
+    if hasattr(result, "oob_prediction_"):
+        arrays.append(result.oob_prediction_)
+    return peak - sum(array.nbytes for array in arrays)
+
+
+def test_the_memory_budget_is_kept(make):
+    n_rows, budget = 30_000, 32 << 20
+    X = np.random.default_rng(0).normal(size=(n_rows, 24))
+    y = target_of(make, X[:, 0] * X[:, 1] + X[:, 2])
+    settings = {"population_size": 196, "generations": 2, "memory_budget": budget}
+    if "n_estimators" in make.names and "Independent" not in make.kind.__name__:
+        settings["n_estimators"] = 20
+    small = make(**settings).fit(X[:100], y[:100])  # compiled code is not counted
+    small.predict(X[:100])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Grove evolves on")
+        model = make(**settings)
+        assert peak_of(lambda: model.fit(X, y)) <= 1.05 * budget
+    asked = ["predict", "predict_proba" if make.is_classifier else "predict"]
+    if not make.is_classifier and model._intervals.known:
+        asked.append("predict_interval")
+    for name in asked:
+        assert peak_of(lambda name=name: getattr(model, name)(X)) <= 1.05 * budget
+
+
+@each(lambda make: make.kind not in GROVE)
+def test_a_budget_without_room_for_the_data_is_refused_before_any_work(make):
+    X = np.random.default_rng(0).normal(size=(20_000, 30))
+    y = target_of(make, X[:, 0])
+    model = make(memory_budget=4 << 20, callbacks=lambda progress: pytest.fail("it began"))
+    with pytest.raises(ValueError, match=r"memory_budget=4194304 bytes is too small: .* 20000 rows needs at least \d+"):
+        model.fit(X, y)
 
 
 def test_history_has_a_row_for_each_generation(make, data):

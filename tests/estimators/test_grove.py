@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 import symgrove as sg
 from symgrove.methods.grove import strength
+from symgrove.methods.problem import Rows
 from tests.making import QuickGrove
 from tests.naive import teams as naive
 
@@ -290,10 +291,37 @@ def test_class_weights_are_checked(data):
         sg.GroveClassifier(**SMALL, class_weight={0: 0, 1: 1}).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [sg.GroveRegressor, sg.GroveClassifier])
+def test_the_smallest_budget_is_enough(kind):
+    """Also for the evolutions on folds."""
+    X, y = make_friedman1(620, random_state=0)
+    y = y if kind is sg.GroveRegressor else (y > 14).astype(int)
+    settings = {"generations": 6, "n_estimators": 6, "population_size": 40, "max_terms": 12, "random_state": 0}
+    with pytest.raises(ValueError, match=r"needs at least (\d+)") as refused:
+        kind(**settings, memory_budget=10_000).fit(X, y)
+    least = int(re.search(r"needs at least (\d+)", str(refused.value))[1])
+    with pytest.warns(UserWarning, match="Grove evolves on 1\\d\\d of the 620 rows"):
+        model = kind(**settings, memory_budget=least).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_run_whose_second_evolution_has_less_room_is_another():
+    X, y = make_friedman1(450, random_state=0)
+    settings = {**SMALL, "n_populations": 1, "n_estimators": 20, "strength": "auto", "warm_start": True}
+    rows = Rows(X, y[None], None, np.arange(450))
+    model = sg.GroveRegressor(**settings)
+    main, second = model._regimes(model.generations, rows)
+    enough, more = (model._needs_of(regime, rows)[0].budget_for(450) for regime in (main, second))
+    assert more > enough
+    model.set_params(memory_budget=(enough + more) // 2).fit(X, y)
+    with pytest.raises(ValueError, match="data or parameters differ"):
+        model.set_params(generations=20, memory_budget=None).fit(X, y)
+
+
 def test_another_memory_budget_is_another_run():
     X, y = make_friedman1(400, random_state=0)
     settings = {**SMALL, "strength": "fixed", "warm_start": True}
     with pytest.warns(UserWarning, match="Grove evolves on"):
-        model = sg.GroveRegressor(**settings, memory_budget=10**6).fit(X, y)
+        model = sg.GroveRegressor(**settings, memory_budget=4 * 10**6).fit(X, y)
     with pytest.raises(ValueError, match="data or parameters differ"):
         model.set_params(generations=20, memory_budget=10**8).fit(X, y)

@@ -12,7 +12,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
 import symgrove as sg
-from symgrove.methods.grove.setup import table_bytes
+from symgrove.methods.grove.memory import team_needs
+from symgrove.methods.problem import Rows
 from symgrove.saving.estimators import from_document, to_document
 from tests.contracts.test_methods import METHODS
 
@@ -122,7 +123,9 @@ def test_grove_draws_rows_from_those_that_are_left():
     X, y = _data(400)
     settings = {**METHODS[sg.GroveRegressor], "calibration": 0.3}
     whole = sg.GroveRegressor(**settings)
-    budget = 2 * 150 * table_bytes(whole._main_regime(8), 1, 1, 8)
+    rows = Rows(X[:280], y[None, :280], None, np.arange(280))
+    needs = team_needs(whole._main_regime(8), rows, whole.dtype, whole.configuration)
+    budget = needs.budget_for(150)
     with pytest.warns(UserWarning, match="Grove evolves on 150 of the 280 rows"):
         model = sg.GroveRegressor(**settings, memory_budget=budget).fit(X, y)
     assert np.isfinite(model.predict_interval(X)).all()

@@ -1,11 +1,11 @@
 import numpy as np
-import pytest
 
-from symgrove.fitness.terms import make_terms, random_direction
+from symgrove.fitness.terms import VectorSummary, make_terms, random_direction
 from tests.naive import teams as naive
+from tests.naive import vectors
 
 
-def outputs(dtype):
+def outputs():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(9, 30)) * 10.0 ** rng.integers(-3, 4, size=(9, 1)) + 3
     rows[0] = rng.normal(size=30)
@@ -15,30 +15,40 @@ def outputs(dtype):
     rows[4] = 7.0
     rows[5] = 1e4 + 1e-3 * rng.normal(size=30)
     rows[7] = 5 - 2 * rows[0]  # the same term up to sign and scale
-    return rows.astype(dtype)
+    return rows
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_terms_are_standardised_and_useless_ones_dropped(dtype):
-    given, weight = outputs(dtype), np.random.default_rng(1).random(30)
+def summary_of(rows, weight):
+    with np.errstate(invalid="ignore"):
+        return VectorSummary(*np.array([vectors.summary(row, weight, random_direction(30, 0)) for row in rows]).T)
+
+
+def test_useless_terms_are_dropped_and_others_known():
+    given, weight = outputs(), np.random.default_rng(1).random(30)
     weight /= weight.sum()
-    terms = make_terms(np.arange(9), given.copy(), weight, random_direction(30, 0))
-    assert terms.root.tolist() == [0, 6, 8]
-    for i, root in enumerate(terms.root):
-        centre, spread, z = naive.standardize(given[root].astype(float), weight)
-        assert terms.centre[i] == pytest.approx(centre)
-        assert terms.spread[i] == pytest.approx(spread)
-        np.testing.assert_allclose(terms.values[i], z, atol=1e-4 if dtype == "float32" else 1e-12)
-        assert (terms.low[i], terms.high[i]) == pytest.approx((z.min(), z.max()), rel=1e-4)
-    for root in (1, 2, 3, 4, 5):
-        assert naive.standardize(given[root].astype(float), weight) is None
+    terms = make_terms(np.arange(10, 19), summary_of(given, weight), 6)
+    assert terms.root.tolist() == [10, 16, 18]
+    assert terms.position.tolist() == [0, 6, 8]
+    for i, position in enumerate(terms.position):
+        centre, spread, z = naive.standardize(given[position], weight)
+        np.testing.assert_allclose(
+            [terms.centre[i], terms.spread[i], terms.low[i], terms.high[i]], [centre, spread, z.min(), z.max()]
+        )
+    for position in (1, 2, 3, 4, 5):
+        assert naive.standardize(given[position], weight) is None
 
 
 def test_all_are_kept_if_wanted():
-    given = outputs("float64")[[0, 6, 7, 8]]
-    terms = make_terms(np.arange(4), given.copy(), np.full(30, 1 / 30), random_direction(30, 0), keep_all=True)
+    given = outputs()[[0, 6, 7, 8]]
+    terms = make_terms(np.arange(4), summary_of(given, np.full(30, 1 / 30)), 6, keep_all=True)
     assert terms.root.tolist() == [0, 1, 2, 3]
     assert terms.key[0] == terms.key[2]
     assert np.unique(terms.key).size == 3
-    np.testing.assert_allclose(terms.values.mean(axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(terms.values.std(axis=1), 1)
+
+
+def test_fewer_digits_make_more_terms_the_same():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=30)
+    given = np.stack([base, base + 1e-4 * rng.normal(size=30), rng.normal(size=30)])
+    summary = summary_of(given, np.full(30, 1 / 30))
+    assert [make_terms(np.arange(3), summary, digits).root.size for digits in (1, 9)] == [2, 3]

@@ -10,7 +10,6 @@ from sklearn.metrics import log_loss
 
 import symgrove as sg
 from symgrove.fitness.bootstrap import subsample_counts
-from symgrove.fitness.terms import make_terms, random_direction
 from symgrove.methods.grove import teams as team_evolution
 from symgrove.methods.grove.configuration import Folds, Regime, TeamRules
 from symgrove.methods.grove.setup import make_evolutions
@@ -169,13 +168,13 @@ def test_of_many_candidates_the_closest_are_judged(data, monkeypatch):
     """With 60 teams each judges 24 of its window: those with the highest correlation with its residuals."""
     X, y = data
     calls = []
-    original = team_evolution.add_terms
+    original = team_evolution.judge
 
-    def note(team, candidates, weight, score, penalty, n_joining):
-        calls.append(len(candidates))
-        return original(team, candidates, weight, score, penalty, n_joining)
+    def note(teams, crossed, own, scalar):
+        calls.append(crossed.shape[1])
+        return original(teams, crossed, own, scalar)
 
-    monkeypatch.setattr(team_evolution, "add_terms", note)
+    monkeypatch.setattr(team_evolution, "judge", note)
     sizes = {"n_populations": 1, "n_estimators": 60, "population_size": 200, "generations": 3}
     settings = {**SMALL, **sizes, "strength": "fixed"}
     models = [sg.GroveRegressor(**settings, window=1.0, n_jobs=n).fit(X, y) for n in (1, 3)]
@@ -198,18 +197,25 @@ def test_windows_hold_the_closest_of_those_seen():
     regime = Regime(name="main", n_populations=1, n_teams=60, max_size=9, rules=rules, snapshots=(3,))
     with make_evolutions(settings, regime, problem.training, 0) as method:
         (evolution,) = method.parts
+        engine, fits = evolution.engine, evolution.fits
         state = evolution.step(evolution.init())
-        tables = evolution._fill_tables(state)
+        predictions = evolution._fill_tables(state).predictions
         children = np.unique(evolution.vary.new(state.forest, 300, rng))
-        outputs = evolution.engine.outputs(state.forest, children)
-        terms = make_terms(children, outputs, evolution.row_weight, random_direction(80, 0))
-        windows = evolution._windows(tables, terms, 7)
-    keys = stream(0, "window", 7).random((60, terms.root.size))
+        candidates = evolution._candidates(state.forest, children)
+        everybody = np.arange(60)
+        derivatives = fits.curvatures(everybody, predictions), fits.scores(everybody, predictions)
+        values, predicted = engine.fetch(candidates.vectors), engine.fetch(predictions)
+        known = np.full((60, 1), np.nan)
+        known[0] = candidates.terms.key[0]  # the first team has that term
+        windows, scalar = evolution._windows(candidates, *derivatives, known, 7)
+    order = stream(0, "window", 7).random((60, len(values)))
     for j in range(60):
-        seen = np.argsort(keys[j])[: min(150, terms.root.size)]
-        residual = evolution.weights[j] * (evolution.targets[0] - tables.predictions[j])
-        worth = (terms.values[seen] @ residual) ** 2
-        assert set(windows[j]) == set(seen[np.argsort(-worth)[:24]])
+        seen = np.argsort(order[j])[: min(150, len(values))]
+        residual = evolution.counts[j] * (evolution.targets[0] - predicted[j])
+        closest = set(seen[np.argsort(-((values[seen] @ residual) ** 2))[:24]].tolist())
+        assert set(windows[j].tolist()) - {-1} == closest - ({0} if j == 0 else set())
+        own = windows[j] >= 0
+        np.testing.assert_allclose(scalar[j, own], values[windows[j, own]] @ residual, rtol=1e-9, atol=1e-9)
 
 
 def test_the_guard_counts_rows_by_their_weight():

@@ -149,7 +149,7 @@ def test_on_fewer_rows_the_strength_is_fixed(data):
 
 def regimes(configuration):
     kind = type("Changed", (sg.GroveClassifier,), {"configuration": configuration})
-    return kind()._regimes(100, 600)
+    return kind()._regimes(100, Rows(np.zeros((600, 3)), np.zeros((1, 600)), None, np.arange(600)))
 
 
 @pytest.mark.parametrize("name", SECOND)

@@ -47,7 +47,7 @@ def counting_generations(limit=None):
     advance = teams.TeamEvolution.advance
 
     def count(self, state):
-        if len(self.weights[0]) > 10:  # not while compiling
+        if self.engine.n_rows > 10:  # not while compiling
             if len(counted) == limit:
                 raise Killed
             counted.append(state.generation)

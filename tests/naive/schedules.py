@@ -16,7 +16,8 @@ def steps_and_kept(nodes, roots, slots, was_computed, free, epsilon, keep_roots)
         code, *operands = nodes[node]
         is_constant = code == "constant"
         is_wanted = node in was_computed or (keep_roots and node in roots)
-        if is_wanted and free and not is_constant:
+        n_reserved = sum(root > node for root in roots) if keep_roots and node not in roots else 0
+        if is_wanted and len(free) > n_reserved and not is_constant:
             kept[node] = free.pop(0)
             lies[node] = ("kept", kept[node])
         elif node in roots:

@@ -1,7 +1,7 @@
-"""The contract of an engine.
+"""The contract of an engine: the place where rows live.
 
-An engine holds the training data and turns programs into sums over rows, or into vectors. Everything after that seam
-(statistics, scaling, losses, selection) is shared by all engines. Sums add over row blocks, threads and shards.
+Rows and vectors stay there; what comes out is small: sums over rows. Everything after that seam (statistics, scaling,
+losses, selection) is shared by all engines. Sums add over row blocks, threads and shards, in the order of the rows.
 """
 
 from __future__ import annotations
@@ -16,14 +16,44 @@ from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
 from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
+from symgrove.fitness.terms import VectorSummary
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 
 Roots = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+# Of numbers, made of NumPy's element-wise functions, so that arrays of other libraries can go through it.
+Function = Callable[..., Any]
 
 
-# Bytes for kept vectors and buffers, if nothing else is asked for.
+# Bytes that a call may take beyond what it is given and returns, if nothing else is asked for.
 DEFAULT_MEMORY_BUDGET = 2 << 30
+# What methods count on that keep vectors: the share of an engine's budget, without what is reserved, that it leaves to
+# vectors, and how many more it may have at once while it writes those that are to be kept.
+SHARE_OF_VECTORS = 0.95
+VECTORS_WRITTEN_AT_A_TIME = 64
+
+
+class Vectors(Protocol):
+    """A handle of vectors that live in an engine: a number for each row and vector."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: ArrayLike) -> Self:
+        """Some of them, as often as wanted; nothing is copied."""
+        ...
+
+    def __add__(self, other: Self) -> Self:
+        """These, then the others."""
+        ...
+
+    def standardized(self, centre: Matrix, spread: Matrix) -> Self:
+        """The same vectors, read as (x - centre) / spread in float64; nothing is copied."""
+        ...
+
+
+Handle = Any  # `Vectors` of the engine that made them; another engine cannot read them
 
 
 class Engine(Protocol):
@@ -39,7 +69,7 @@ class Engine(Protocol):
     target : float64 array (n_rows,)
         A copy of the target on the host.
     memory_budget : int
-        Bytes for kept vectors and buffers.
+        Bytes for kept vectors and buffers, what others take of it included.
     n_computed : int
         Node evaluations so far.
     """
@@ -65,7 +95,7 @@ class Engine(Protocol):
     def __exit__(self, *exception: object) -> None: ...
 
     def close(self) -> None:
-        """Free what the engine holds."""
+        """Free what the engine holds; handles of evaluated programs are worth nothing afterwards."""
         ...
 
     def watch(self, check: Callable[[], None] | None) -> None:
@@ -123,8 +153,72 @@ class Engine(Protocol):
         """Outputs of every program, (n_programs, n_rows), on the host; or on a range of rows, or on some rows."""
         ...
 
-    def map(self, function: Callable[[int], None], n_calls: int) -> None:
-        """Call a function of the host with 0 .. n_calls - 1, on as many threads as the engine has."""
+    # Vectors that stay
+
+    def evaluate(self, forest: Forest, roots: Roots, *, keep: bool = False) -> Handle:
+        """Outputs of distinct programs as vectors.
+
+        Without `keep` they are there until the next such call, also of another engine of the same `split`. With it,
+        those that are there already are found, the others computed; all stay while their nodes live and each call asks
+        for them again.
+        """
+        ...
+
+    def put(self, rows: ArrayLike) -> Handle:
+        """Numbers from the host, (n_vectors, n_rows), as vectors in float64.
+
+        They stay as long as their handle does, and so do those that `combine` and `apply` make.
+        """
+        ...
+
+    def fetch(self, vectors: Handle) -> Matrix:
+        """Vectors on the host, (n_vectors, n_rows) in float64: for small data and inspection."""
+        ...
+
+    def combine(self, coefficients: Matrix, vectors: Handle, index: Index | None = None) -> Handle:
+        """Linear combinations as vectors in float64: of all vectors, or row i of those in row i of the index.
+
+        Vectors with the coefficient 0 do not enter, nor do those of a negative index.
+        """
+        ...
+
+    def apply(self, function: Function, *vectors: Handle) -> Handle:
+        """An element-wise function of sets of vectors, equally many in each, as vectors in float64.
+
+        The function gets an array of each set, (vectors, rows) of some of them, and returns one of that shape.
+        """
+        ...
+
+    def sums(self, function: Function, *vectors: Handle, weights: Handle = None) -> Matrix:
+        """Sums over the rows of what `apply` would give, (n_vectors,); rows of weight zero do not enter."""
+        ...
+
+    def products(
+        self,
+        left: Handle,
+        right: Handle,
+        weights: Handle = None,
+        left_index: Index | None = None,
+        right_index: Index | None = None,
+    ) -> Matrix:
+        """Sums over the rows of products of two vectors and a weight, in float64.
+
+        Entry (j, a, b) is of vector `left_index[j, a]`, vector `right_index[j, b]` and weights j; 0 where an index is
+        negative. Without an index it is of all vectors; without weights all weigh one, and without all three there is
+        one j. Rows of weight zero do not enter.
+        """
+        ...
+
+    def squares(self, vectors: Handle, weights: Handle, index: Index | None = None) -> Matrix:
+        """Weighted sums of squares: entry (j, a) of vector `index[j, a]`, or of vector a, with weights j."""
+        ...
+
+    def summaries(self, vectors: Handle, weight: Matrix, direction: Matrix) -> VectorSummary:
+        """What is known of vectors, with weights and a direction of the host, (n_rows,)."""
+        ...
+
+    def split(self, n_engines: int) -> list[Engine]:
+        """Engines on the same rows for so many forests, used in turn: they share buffers and the memory budget."""
         ...
 
     def collected(self, forest: Forest, ids: NDArray[np.int64]) -> None:

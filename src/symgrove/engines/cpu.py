@@ -6,14 +6,10 @@ of threads. The first panel goes first, because the programs' centres are found 
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import wraps
-from itertools import islice
+from functools import cached_property, partial, wraps
 from threading import RLock
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +18,22 @@ from symgrove._checks import check_whole
 from symgrove.blas import product, single_blas_thread
 from symgrove.dataset import Dataset, make_dataset
 from symgrove.engines import evaluation_kernels
-from symgrove.engines.base import DEFAULT_MEMORY_BUDGET, Roots
+from symgrove.engines.base import (
+    DEFAULT_MEMORY_BUDGET,
+    SHARE_OF_VECTORS,
+    VECTORS_WRITTEN_AT_A_TIME,
+    Engine,
+    Roots,
+)
 from symgrove.engines.blocks import BlockTable
-from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, OwnErrorPass, Pass
+from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, OwnErrorPass, Pass, WritePass
 from symgrove.engines.placing import PlacedSchedule, place
+from symgrove.engines.resident import HostOperations, HostVectors, Room, vectors_at, vectors_in
 from symgrove.engines.schedule import make_schedule
+from symgrove.engines.threads import Threads, Work
 from symgrove.engines.vectors import VectorStore
 from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
-from symgrove.fitness.bootstrap import check_counts, check_sample_weight
+from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples, Target
 from symgrove.fitness.row_loss import OwnRowLoss
@@ -38,10 +42,14 @@ from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.primitives import PrimitiveSet
 
 WORKSPACE_SHARE = 0.25  # of the budget, for the buffers of all threads
-VECTOR_SHARE = 0.65  # for vectors; what is left is for plans and bookkeeping
+PLAN_SHARE = 0.1  # for plans and bookkeeping; vectors have what is left
+# What others take of the budget is taken from the vectors, which change no bits, and only then from everything else.
+SHARE_OF_REST = WORKSPACE_SHARE / (WORKSPACE_SHARE + PLAN_SHARE)
 # Batches of programs are cut so that the buffers of this many threads fit. A constant, because the bits of matrix
 # products depend on the batch, and must not depend on the number of threads.
 N_WORKSPACES = 4
+SMALLEST_BUDGET = 1 << 20  # of an engine that shares a budget, if there is as much
+FEWEST_ROWS_FOR_THREADS = 1024  # of work on resident vectors; below, handing it over takes longer
 
 
 def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +63,7 @@ def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-class CpuEngine:
+class CpuEngine(HostOperations):
     """Evaluates programs on the CPU.
 
     Parameters
@@ -67,39 +75,47 @@ class CpuEngine:
     n_threads : int
         Threads over row panels. Results do not depend on it, to the last bit.
     memory_budget : int, optional
-        Bytes for kept vectors and buffers, 2 GiB by default; data and counts are not included. Results depend on it
-        only in rounding, and only when it is so small that programs are evaluated in batches.
+        Bytes for kept vectors, buffers, and what is reserved; 2 GiB by default. Results depend on it only in rounding,
+        and only when it is so small that programs are evaluated in batches.
+    reserved : int
+        Bytes of the budget that others take: data, samples, results of the method.
     """
 
     def __init__(
-        self, data: Dataset, primitives: PrimitiveSet, n_threads: int = 1, memory_budget: int | None = None
+        self,
+        data: Dataset,
+        primitives: PrimitiveSet,
+        n_threads: int = 1,
+        memory_budget: int | None = None,
+        reserved: int = 0,
     ) -> None:
         if not isinstance(data, Dataset) or not isinstance(primitives, PrimitiveSet):
             raise TypeError("CpuEngine takes a Dataset (symgrove.make_dataset) and a PrimitiveSet.")
         check_whole("n_threads", n_threads, 1)
         check_whole("memory_budget", memory_budget, 1, is_optional=True)
+        check_whole("reserved", reserved, 0)
         budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
         self.data = data
         self.dtype = data.dtype
         self.n_threads = n_threads
         self.memory_budget = budget
+        self._reserved = reserved
         self.blocks = BlockTable(primitives, self.dtype)
         self.n_computed = 0  # node evaluations so far
         stride = data.columns.strides[0]
         self._feature_address = data.columns.ctypes.data + stride * np.arange(data.n_features, dtype=np.int64)
-        self._store = VectorStore(data.n_rows, self.dtype, int(budget * VECTOR_SHARE))
+        self._workspace_room = min(WORKSPACE_SHARE * budget, SHARE_OF_REST * max(budget - reserved, 0))
+        buffers = self._workspace_room * min(n_threads, N_WORKSPACES) / N_WORKSPACES
+        vector_room = max(int((1 - PLAN_SHARE) * budget - buffers) - reserved, 0)
+        self._store = VectorStore(data.n_rows, self.dtype, vector_room)
         self._forest: Forest | None = None
         self._epoch = 0
-        self._target_centre, self._target_scale = _robust_centre(data.y)
-        self._target = (data.y - self._target_centre) / self._target_scale
-        self._target_in_dtype = self._target.astype(self.dtype)
-        self._is_binary = bool(np.isin(data.y, (0.0, 1.0)).all())
         self._panel_rows = min(PANEL_ROWS, data.n_rows)
         self._workspaces: list[Workspace] = []
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_process = 0
+        self._threads = Threads(n_threads)
         self._between_panels: Callable[[], None] | None = None
         self._lock = RLock()
+        self._room = Room(self.dtype)
 
     @property
     def n_rows(self) -> int:
@@ -128,31 +144,41 @@ class CpuEngine:
 
     def close(self) -> None:
         """End the threads and free the vectors."""
-        if self._pool is not None and self._pool_process == os.getpid():
-            self._pool.shutdown()
-        self._pool = None
+        self._threads.close()
         self._workspaces.clear()
+        self._room.clear()
         self._store.forget()
         self._forest = None
+
+    @cached_property
+    def _target(self) -> _ScaledTarget:
+        y = self.data.y
+        centre, scale = _robust_centre(y)
+        values = (y - centre) / scale
+        is_binary = bool(np.isin(y, (0.0, 1.0)).all())
+        return _ScaledTarget(centre, scale, values, values.astype(self.dtype, copy=False), is_binary)
 
     # The contract: see engines/base.py
 
     def prepare(self, counts: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
-        matrix = check_counts(counts, self.data.n_rows)
-        weights = np.array(matrix, dtype=self.dtype, order="C")
+        matrix = compact_counts(check_counts(counts, self.data.n_rows), self.dtype)
+        row_weight = None
         if sample_weight is not None:
             # Only their ratios matter; the largest is 1, so that none overflows in float32.
             weight = check_sample_weight(sample_weight, self.data.n_rows)
-            weights *= (weight / weight.max()).astype(self.dtype)
-        total, mean, variance = np.zeros((3, weights.shape[0]))
-        for j, row in enumerate(weights):
-            w = row.astype(np.float64)
+            row_weight = (weight / weight.max()).astype(self.dtype)
+        total, mean, variance = np.zeros((3, matrix.shape[0]))
+        scaled = self._target.values
+        target = Target(mean, variance, self._target.centre, self._target.scale)
+        samples = Samples(matrix, row_weight, self.dtype, total, target)
+        for j in range(total.size):
+            w = samples.of_rows(slice(None), j).astype(np.float64, copy=False)
             total[j] = w.sum()
             if not total[j] > 0:
                 raise ValueError(f"sample {j} has no rows of positive weight.")
-            mean[j] = product(w, self._target) / total[j]
-            variance[j] = product(w, (self._target - mean[j]) ** 2) / total[j]
-        return Samples(weights, total, Target(mean, variance, self._target_centre, self._target_scale))
+            mean[j] = product(w, scaled) / total[j]
+            variance[j] = product(w, (scaled - mean[j]) ** 2) / total[j]
+        return samples
 
     @_locked
     def moments(
@@ -168,7 +194,7 @@ class CpuEngine:
         sums = np.empty((3, n_programs, n_samples))
         shift, scale, reach = np.empty((3, n_programs))
         for rows, plan in self._plans(forest, roots, 3 * n_samples, samples, keep_roots=expect_more):
-            look = MomentPass(samples, self._target_in_dtype)
+            look = MomentPass(samples, self._target.in_dtype)
             result = self._run(plan, look)
             sums[:, rows] = result.sums
             shift[rows], scale[rows] = look.shift, look.scale
@@ -185,7 +211,7 @@ class CpuEngine:
         reach = np.empty((n_programs, n_samples))
         for rows, plan in self._plans(forest, roots, 4 * n_samples, samples):
             own = Centre(centre.shift[rows], centre.scale[rows])
-            result = self._run(plan, ExactMomentPass(samples, self._target, own, wanted[rows]))
+            result = self._run(plan, ExactMomentPass(samples, self._target.values, own, wanted[rows]))
             sums[:, rows], reach[rows] = result.sums, result.reach
         return Moments(centre, reach, *sums)
 
@@ -200,7 +226,7 @@ class CpuEngine:
         threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         roots = as_roots(forest, roots)
-        if row_loss is RowLoss.MISCLASSIFIED and not self._is_binary:
+        if row_loss is RowLoss.MISCLASSIFIED and not self._target.is_binary:
             raise ValueError("the classification error needs targets of 0 and 1; encode the labels first.")
         sums = np.empty((len(roots), samples.total.size))
         for rows, plan in self._plans(forest, roots, sums.shape[1], samples):
@@ -236,20 +262,67 @@ class CpuEngine:
             self._store.collected(ids)
             self._epoch += 1
 
-    def map(self, function: Callable[[int], None], n_calls: int) -> None:
-        """Call a function with 0 .. n_calls - 1, on the engine's threads; it must not evaluate programs itself."""
-        if self.n_threads == 1 or n_calls < 2:
-            for i in range(n_calls):
-                function(i)
-            return
-        running = [self._threads().submit(function, i) for i in range(n_calls)]
-        try:
-            for future in running:
-                future.result()
-        finally:
-            for future in running:
-                future.cancel()
-            wait(running)
+    # Vectors that stay
+
+    @_locked
+    def evaluate(self, forest: Forest, roots: Roots, *, keep: bool = False) -> HostVectors:
+        roots = as_roots(forest, roots)
+        if keep:
+            return self._evaluate_and_keep(forest, roots)
+        rows = self._room.rows(roots.size, self._store.vector_bytes)
+        left = SHARE_OF_VECTORS * max(self.memory_budget - self._reserved, 0)
+        self._store.limit(max(int(left) - self._room.n_bytes // self._room.n_users, 0))
+        position = self._write(forest, roots, rows)
+        return vectors_in(rows, self.n_rows)[position]
+
+    def _evaluate_and_keep(self, forest: Forest, roots: Roots) -> HostVectors:
+        self._know(forest)
+        missing = np.flatnonzero(self._address_of(forest, roots) == 0)
+        spare: list[tuple[NDArray[np.intp], HostVectors]] = []
+        for start in range(0, missing.size, VECTORS_WRITTEN_AT_A_TIME):
+            own = missing[start : start + VECTORS_WRITTEN_AT_A_TIME]
+            self._store.make_room(own.size, roots)
+            rows = np.empty((own.size, self.n_rows), dtype=self.dtype)
+            position = self._write(forest, roots[own], rows, keep=True)
+            left_over = self._address_of(forest, roots[own]) == 0  # constants, or there was no room
+            if left_over.any():
+                spare.append((own[left_over], vectors_in(rows[position[left_over]])))
+        found = vectors_at(self._address_of(forest, roots), self.dtype, self.n_rows, self._store.slabs, self.data)
+        for own, vectors in spare:
+            found.places.address[own] = vectors.places.address
+            found = HostVectors(found.places, self.n_rows, found.owners + vectors.owners)
+        return found
+
+    def _address_of(self, forest: Forest, roots: Roots) -> NDArray[np.int64]:
+        """Where vectors of programs lie; 0: nowhere."""
+        self._store.resize(len(forest))
+        address = self._store.addresses_of(roots)
+        is_feature = forest.columns.code[roots] == 0
+        address[is_feature] = self._feature_address[forest.columns.left[roots[is_feature]]]
+        return address
+
+    def _write(self, forest: Forest, roots: Roots, rows: NDArray[Any], *, keep: bool = False) -> NDArray[np.intp]:
+        """Write outputs to rows of an array; which row is each program's."""
+        position = np.empty(roots.size, dtype=np.intp)
+        first = 0
+        for programs, plan in self._plans(forest, roots, 0, keep_roots=keep, has_rows=True):
+            position[programs] = np.arange(first, first + programs.size)
+            self._run(plan, WritePass(rows[first:]))
+            first += programs.size
+        return position
+
+    def split(self, n_engines: int) -> list[Engine]:
+        budget = max(self.memory_budget // n_engines, min(self.memory_budget, SMALLEST_BUDGET))
+        reserved = self._reserved // n_engines
+        engines = [CpuEngine(self.data, self.primitives, self.n_threads, budget, reserved) for _ in range(n_engines)]
+        for engine in engines:
+            engine._room, engine._threads = engines[0]._room, engines[0]._threads
+            engine._room.n_users = n_engines
+        return list[Engine](engines)
+
+    def _share_out(self, work: Work, tasks: list[Any]) -> None:
+        n_parts = self.n_threads if self.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
+        self._threads.share_out(work, tasks, n_parts, self._between_panels)
 
     # Plans and the row loop
 
@@ -261,33 +334,32 @@ class CpuEngine:
         samples: Samples | None = None,
         *,
         keep_roots: bool = False,
+        has_rows: bool = False,
     ) -> Iterator[tuple[NDArray[np.intp], PlacedSchedule]]:
         """Plans for batches of programs whose buffers stay within the budget, with the positions of the programs.
 
+        With `has_rows`, outputs go to rows of their own, not to buffers.
         Each plan is run before the next is made, because running it fills vectors that the next may use.
         """
-        if samples is not None and samples.weights.shape[1:] != (self.data.n_rows,):
-            n_rows = samples.weights.shape[1]
+        if samples is not None and samples.counts.shape[1:] != (self.data.n_rows,):
+            n_rows = samples.counts.shape[1]
             raise ValueError(f"samples have {n_rows} rows, the data {self.data.n_rows}; prepare them with this engine.")
         order = np.argsort(roots)
         roots = roots[order]
         if (roots[1:] == roots[:-1]).any():
             raise ValueError("roots must be distinct.")
-        if self._forest is not forest or self._epoch != forest.epoch:
-            self._check_forest(forest)
-            self._store.forget()
-            self._forest, self._epoch = forest, forest.epoch
+        self._know(forest)
         waiting = [slice(0, roots.size)] if roots.size else []
         while waiting:
             part = waiting.pop()
             plan = self._plan(forest, roots[part], keep_roots)
-            needed = N_WORKSPACES * self._workspace_bytes(plan, n_columns)
-            if needed > WORKSPACE_SHARE * self.memory_budget:
+            needed = N_WORKSPACES * self._workspace_bytes(plan, n_columns, has_rows=has_rows)
+            if needed > self._workspace_room:
                 n_roots = part.stop - part.start
                 if n_roots == 1:
                     raise ValueError(
                         f"memory_budget={self.memory_budget} bytes is too small for program {roots[part.start]}; "
-                        f"it needs at least {int(needed / WORKSPACE_SHARE) + 1}."
+                        f"it needs at least {self._budget_for(needed)}."
                     )
                 middle = part.start + n_roots // 2
                 waiting += [slice(middle, part.stop), slice(part.start, middle)]
@@ -299,6 +371,17 @@ class CpuEngine:
         self.blocks.compile(np.flatnonzero(np.bincount(schedule.steps.code)))
         return place(schedule, self._feature_address, self._store.addresses)
 
+    def _know(self, forest: Forest) -> None:
+        """Forget what is known of another forest, or of this one before it dropped nodes unheard."""
+        if self._forest is not forest or self._epoch != forest.epoch:
+            self._check_forest(forest)
+            self._store.forget()
+            self._forest, self._epoch = forest, forest.epoch
+
+    def _budget_for(self, workspaces: int) -> int:
+        """The smallest budget with room for buffers of so many bytes, besides what is reserved."""
+        return int(max(workspaces / WORKSPACE_SHARE, self._reserved + workspaces / SHARE_OF_REST)) + 1
+
     def _check_forest(self, forest: Forest) -> None:
         """Refuse forests of other data or primitives: their nodes would be read as something else."""
         if forest.n_features != self.data.n_features:
@@ -306,8 +389,9 @@ class CpuEngine:
         if not forest.primitives.is_same(self.blocks.primitives):
             raise ValueError("the forest and the engine must have the same primitives and epsilon.")
 
-    def _workspace_bytes(self, plan: PlacedSchedule, n_columns: int) -> int:
-        buffers = Workspace.n_bytes(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype.itemsize)
+    def _workspace_bytes(self, plan: PlacedSchedule, n_columns: int, *, has_rows: bool) -> int:
+        n_roots = 0 if has_rows else plan.n_roots
+        buffers = Workspace.n_bytes(n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype.itemsize)
         # Of the n_columns results of a program, two thirds are products with a row of weights; then the results twice.
         weights = n_columns * 2 // 3 * self._panel_rows * self.dtype.itemsize
         return buffers + weights + 2 * 8 * plan.n_roots * n_columns
@@ -316,7 +400,8 @@ class CpuEngine:
         """Compute a plan over a range of rows and return the pass's result; then keep what is to be kept."""
         rows = rows or slice(0, self.data.n_rows)
         # Buffers of another size go before new ones come.
-        self._workspaces = [w for w in self._workspaces if w.fits(plan.n_roots, plan.n_scratch_rows)]
+        n_roots = plan.n_roots if look.results is None else 0
+        self._workspaces = [w for w in self._workspaces if w.fits(n_roots, plan.n_scratch_rows)]
         panels = [
             slice(i, min(i + self._panel_rows, rows.stop)) for i in range(rows.start, rows.stop, self._panel_rows)
         ]
@@ -324,8 +409,13 @@ class CpuEngine:
             total = self._run_panel(plan, look, panels[0], is_first=True)
             if self._between_panels is not None:
                 self._between_panels()
-            for partial in self._map_panels(plan, look, panels[1:]):
-                look.merge(total, partial)
+            # No more panels are under way than the budget has buffers for.
+            has_rows = look.results is not None
+            needed = self._workspace_bytes(plan, look.n_columns, has_rows=has_rows)
+            n_buffers = int(self._workspace_room) // max(needed, 1)
+            others = self._threads.in_order(partial(self._run_panel, plan, look), panels[1:], n_buffers)
+            for result in others:
+                look.merge(total, result)
                 if self._between_panels is not None:
                     self._between_panels()
         if rows.start == 0 and rows.stop == self.data.n_rows:
@@ -334,41 +424,13 @@ class CpuEngine:
         self.n_computed += plan.schedule.n_steps
         return total
 
-    def _map_panels(self, plan: PlacedSchedule, look: Pass, panels: list[slice]) -> Iterator[Any]:
-        """Partial results of the panels in order; no more panels are under way than the budget has buffers for."""
-        n_buffers = int(WORKSPACE_SHARE * self.memory_budget) // self._workspace_bytes(plan, look.n_columns)
-        window = min(2 * self.n_threads, n_buffers)
-        if self.n_threads == 1 or window < 2 or len(panels) < 2:
-            for panel in panels:
-                yield self._run_panel(plan, look, panel)
-            return
-        pool = self._threads()
-        waiting = iter(panels)
-        running = deque(pool.submit(self._run_panel, plan, look, panel) for panel in islice(waiting, window))
-        try:
-            while running:
-                partial = running[0].result()  # still in `running` if an interrupt comes now
-                running.popleft()
-                running.extend(pool.submit(self._run_panel, plan, look, panel) for panel in islice(waiting, 1))
-                yield partial
-        finally:
-            # Also after an exception: a panel that went on would write to vectors that the next plan may use.
-            for future in running:
-                future.cancel()
-            wait(running)
-
-    def _threads(self) -> ThreadPoolExecutor:
-        """The pool, made anew in a forked process, where the parent's threads do not exist."""
-        if self._pool is None or self._pool_process != os.getpid():
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="symgrove")
-            self._pool_process = os.getpid()
-        return self._pool
-
     def _run_panel(self, plan: PlacedSchedule, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
-        workspace = self._borrow_workspace(plan)
-        values, scratch = workspace.values, workspace.scratch
+        n_roots = plan.n_roots if look.results is None else 0
+        workspace = self._borrow_workspace(n_roots, plan.n_scratch_rows)
+        values, scratch = workspace.values if look.results is None else look.results, workspace.scratch
+        first = 0 if look.results is None else panel.start * self.dtype.itemsize
         frame = evaluation_kernels.Frame(
-            values.ctypes.data,
+            values.ctypes.data + first,
             values.strides[0],
             plan.n_roots,
             scratch.ctypes.data,
@@ -386,17 +448,27 @@ class CpuEngine:
         self._workspaces.append(workspace)
         return partial
 
-    def _borrow_workspace(self, plan: PlacedSchedule) -> Workspace:
+    def _borrow_workspace(self, n_roots: int, n_scratch_rows: int) -> Workspace:
         """A workspace for this plan, reused when one is large enough: fresh memory costs page faults."""
         while True:
             try:
                 workspace = self._workspaces.pop()
             except IndexError:  # none left, or another thread was faster
                 break
-            if workspace.fits(plan.n_roots, plan.n_scratch_rows):
-                workspace.n_roots = plan.n_roots
+            if workspace.fits(n_roots, n_scratch_rows):
+                workspace.n_roots = n_roots
                 return workspace
-        return Workspace(plan.n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype)
+        return Workspace(n_roots, n_scratch_rows, self._panel_rows, self.dtype)
+
+
+class _ScaledTarget(NamedTuple):
+    """The target, shifted and scaled so that sums lose few digits, in float64 and in the engine's dtype."""
+
+    centre: float
+    scale: float
+    values: NDArray[np.float64]
+    in_dtype: NDArray[np.floating]
+    is_binary: bool
 
 
 def _robust_centre(y: NDArray[np.float64]) -> tuple[float, float]:

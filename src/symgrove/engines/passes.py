@@ -30,6 +30,7 @@ class Pass(Protocol):
     """What the row loop asks of a pass."""
 
     n_columns: int  # numbers that a program takes in a partial result: for the memory budget
+    results: Float | None  # where outputs of all rows go, instead of the buffers
 
     def start(self, values: Float, n_rows: int) -> None:
         """See the outputs on the first panel, before any panel is reduced."""
@@ -54,6 +55,8 @@ class MomentSums(NamedTuple):
 class MomentPass:
     """First look: centres from the first panel, sums by matrix products in the engine's dtype."""
 
+    results: Float | None = None
+
     def __init__(self, samples: Samples, target: Float) -> None:
         self.samples = samples
         self.target = target
@@ -75,7 +78,7 @@ class MomentPass:
             workspace.values, n_rows, self.shift, self.inverse_scale, bits, workspace.squares
         )
         weights = np.empty((2 * n_samples, n_rows), dtype=self.dtype)
-        evaluation_kernels.weigh_target(self.samples.weights[:, rows], self.target[rows], weights)
+        evaluation_kernels.weigh_target(self.samples.of_rows(rows), self.target[rows], weights)
         sums = np.empty((3, n_programs, n_samples))
         with np.errstate(all="ignore"):  # outputs that are not finite are found by their reach
             products = product(workspace.values[:, :n_rows], weights.T)
@@ -98,6 +101,8 @@ class ExactSums(NamedTuple):
 class ExactMomentPass:
     """Second look: sums in float64 about given centres."""
 
+    results: Float | None = None
+
     def __init__(
         self, samples: Samples, target: NDArray[np.float64], centre: Centre, wanted: NDArray[np.bool_]
     ) -> None:
@@ -114,7 +119,7 @@ class ExactMomentPass:
         """Nothing is learnt from the first panel."""
 
     def reduce(self, workspace: Workspace, rows: slice) -> ExactSums:
-        weights = self.samples.weights[:, rows]
+        weights = self.samples.of_rows(rows)
         n_rows = rows.stop - rows.start
         sums, reach = np.empty((3, *self.shift.shape)), np.empty(self.shift.shape)
         evaluation_kernels.sum_exact(
@@ -130,12 +135,14 @@ class ExactMomentPass:
 class ErrorPass:
     """Sums of a row loss of the scaled outputs: squared residuals in float64, mistakes in the engine's dtype."""
 
+    results: Float | None = None
+
     def __init__(
         self, samples: Samples, y: NDArray[np.float64], scaling: Scaling, row_loss: RowLoss, threshold: float
     ) -> None:
         self.samples = samples
         self.is_squared = row_loss is RowLoss.SQUARED
-        self.dtype = np.dtype(np.float64) if self.is_squared else samples.weights.dtype
+        self.dtype = np.dtype(np.float64) if self.is_squared else samples.dtype
         self.target = y if self.is_squared else y > 0
         self.threshold = self.dtype.type(threshold)
         with np.errstate(over="ignore"):  # a slope too large for float32 makes errors that are not finite
@@ -146,7 +153,7 @@ class ErrorPass:
         """Nothing is learnt from the first panel."""
 
     def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
-        weights = np.ascontiguousarray(self.samples.weights[:, rows].T, dtype=self.dtype)
+        weights = np.ascontiguousarray(self.samples.of_rows(rows).T, dtype=self.dtype)
         room = np.empty(self.n_columns, dtype=self.dtype)
         sums = np.empty((workspace.n_roots, self.n_columns))
         outputs = workspace.values, rows.stop - rows.start, self.slope, self.intercept
@@ -164,6 +171,8 @@ class ErrorPass:
 class OwnErrorPass:
     """Sums of a user's row loss of the scaled outputs, in float64, by the block of the loss."""
 
+    results: Float | None = None
+
     def __init__(self, samples: Samples, y: NDArray[np.float64], scaling: Scaling, block: Block) -> None:
         self.samples = samples
         self.target = y
@@ -175,7 +184,7 @@ class OwnErrorPass:
         """Nothing is learnt from the first panel."""
 
     def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
-        weights = np.ascontiguousarray(self.samples.weights[:, rows].T, dtype=np.float64)
+        weights = np.ascontiguousarray(self.samples.of_rows(rows).T, dtype=np.float64)
         n_rows = rows.stop - rows.start
         room = np.empty((3, max(1, TILE_SIZE // self.n_columns), self.n_columns))
         sums = np.empty((workspace.n_roots, self.n_columns))
@@ -199,6 +208,7 @@ class OwnErrorPass:
 class OutputPass:
     """Outputs themselves, written to rows `programs` of one array; partial results are empty."""
 
+    results: Float | None = None
     n_columns = 0
 
     def __init__(self, out: Float, programs: NDArray[np.intp], first_row: int) -> None:
@@ -213,6 +223,24 @@ class OutputPass:
         n_rows = rows.stop - rows.start
         start = rows.start - self.first_row
         self.out[self.programs, start : start + n_rows] = workspace.values[:, :n_rows]
+
+    def merge(self, total: None, partial: None) -> None:
+        """There is nothing to merge."""
+
+
+class WritePass:
+    """Outputs written by the steps themselves, to rows of an array."""
+
+    n_columns = 0
+
+    def __init__(self, results: Float) -> None:
+        self.results: Float | None = results
+
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
+    def reduce(self, workspace: Workspace, rows: slice) -> None:
+        """There is nothing left to do."""
 
     def merge(self, total: None, partial: None) -> None:
         """There is nothing to merge."""

@@ -10,7 +10,8 @@ from symgrove.engines.base import Engine
 from symgrove.forest.primitives import PrimitiveSet
 
 DEFAULT = "cpu"
-# Name to module:class. The class takes data, primitives, the number of threads, and bytes of memory.
+# Name to module:class. The class takes data, primitives, the number of threads, bytes of memory, and how many of these
+# others take.
 ENGINES = {"cpu": "symgrove.engines.cpu:CpuEngine"}
 
 
@@ -26,9 +27,10 @@ def make_engine(
     n_threads: int = 1,
     memory_budget: int | None = None,
     name: str = DEFAULT,
+    reserved: int = 0,
 ) -> Engine:
     """The engine of a name with these rows; close it, or use it as a context."""
     check_engine(name)
     module, _, attribute = ENGINES[name].partition(":")
-    made: Engine = getattr(import_module(module), attribute)(data, primitives, n_threads, memory_budget)
+    made: Engine = getattr(import_module(module), attribute)(data, primitives, n_threads, memory_budget, reserved)
     return made

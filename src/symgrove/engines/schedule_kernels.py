@@ -67,7 +67,8 @@ def write_steps(
     """Write the steps in ascending order of node ids; returns how many (steps, scratch slots, computed, kept).
 
     A node that was computed before a collection has survived it, so it gets a slot of the store while `free_slots`
-    lasts, and so do roots if they are to be kept; `kept` lists such nodes. All others get a scratch slot of their own.
+    lasts, and so do roots if they are to be kept, before all others; `kept` lists such nodes. All others get a scratch
+    slot of their own.
     """
     n_steps = 0
     n_scratch = 0
@@ -88,7 +89,8 @@ def write_steps(
             slot[node] = ranges.kept + cache.slot[node]
             continue
         is_wanted = cache.was_computed[node] or (keep_roots and is_root)
-        if code > 1 and is_wanted and n_kept < free_slots.size:
+        n_needed_for_roots = roots.size - n_passed if keep_roots and not is_root else 0
+        if code > 1 and is_wanted and n_kept + n_needed_for_roots < free_slots.size:
             slot[node] = ranges.kept + free_slots[n_kept]
             kept[n_kept] = node
             n_kept += 1

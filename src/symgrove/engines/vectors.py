@@ -33,9 +33,9 @@ class VectorStore:
         self.vector_bytes = -(-n_rows * dtype.itemsize // 64) * 64
         if self.vector_bytes % 4096 == 0:
             self.vector_bytes += 64
-        self.max_vectors = max_bytes // self.vector_bytes
+        self.limit(max_bytes)
         self.addresses = np.zeros(0, dtype=np.int64)  # of the slots' first rows
-        self._slabs: list[NDArray[np.uint8]] = []
+        self.slabs: list[NDArray[np.uint8]] = []
         self._free: list[int] = []  # slots
         self._young: list[NDArray[np.int64]] = []  # computed since the last collection
         self.cache = _new_cache(0)
@@ -44,6 +44,22 @@ class VectorStore:
     def n_vectors(self) -> int:
         """Slots there are, used or not."""
         return self.addresses.size
+
+    def limit(self, max_bytes: int) -> None:
+        """How many bytes there are from now on; what is there stays."""
+        self.max_vectors = max_bytes // self.vector_bytes
+
+    def make_room(self, n_wanted: int, pinned: NDArray[np.int64]) -> None:
+        """Forget as many vectors of nodes that are not pinned as it takes to have room for so many."""
+        n_short = n_wanted - len(self._free) - max(self.max_vectors - self.n_vectors, 0)
+        if n_short > 0:
+            is_kept = self.cache.slot >= 0
+            is_kept[pinned] = False
+            dropped = np.flatnonzero(is_kept)[:n_short]
+            slots = self.cache.slot[dropped].tolist()
+            # In this order: an interrupt in between loses a few vectors, and gives none to two nodes.
+            self.cache.slot[dropped] = -1
+            self._free.extend(slots)
 
     def resize(self, n_nodes: int) -> Cache:
         """The cache with an entry for each of so many nodes."""
@@ -60,7 +76,7 @@ class VectorStore:
             n_new = min(max(SLAB_BYTES // self.vector_bytes, 1), self.max_vectors - self.n_vectors)
             slab = np.empty(n_new * self.vector_bytes + 64, dtype=np.uint8)
             start = -(-slab.ctypes.data // 64) * 64
-            self._slabs.append(slab)
+            self.slabs.append(slab)
             first = self.n_vectors
             new = start + self.vector_bytes * np.arange(n_new, dtype=np.int64)
             self.addresses = np.concatenate([self.addresses, new])
@@ -104,7 +120,7 @@ class VectorStore:
         self.cache = _new_cache(0)
         self._free, self._young = [], []
         self.addresses = np.zeros(0, dtype=np.int64)
-        self._slabs = []
+        self.slabs = []
 
 
 def _new_cache(n_nodes: int) -> Cache:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
@@ -25,7 +24,7 @@ from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.input import checked_rows, read_rows
 from symgrove.estimators.parameters import EvolutionParameters, ProgramParameters, check_evolution, check_programs
-from symgrove.estimators.resuming import comparable, further, seed_of
+from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
 from symgrove.estimators.sklearn_types import BaseEstimator
 from symgrove.estimators.warm_up import warm_up
 from symgrove.evolution import checkpoint as checkpoints
@@ -40,6 +39,7 @@ from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.text import feature_labels
 from symgrove.methods.gp import GP
 from symgrove.methods.held_out import HeldOutError
+from symgrove.methods.memory import Footprint, Needs, check_needs, copied_bytes, program_needs
 from symgrove.methods.problem import Problem, Rows, rows_seen, split
 from symgrove.methods.programs import Evaluation, Fitted, TargetSetup, evolutions_of, programs_of
 from symgrove.methods.side_by_side import SideBySide, States
@@ -118,7 +118,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     def make_method(self, problem: Problem) -> Any:
         """The method on a problem; a context that closes what it opened. By default, programs for each target."""
-        return evolutions_of(problem, self._evaluation(), self.make_part)
+        evaluation = self._evaluation()._replace(reserved=self._needs(problem).evolving)
+        return evolutions_of(problem, evaluation, self.make_part)
 
     def make_model(self, problem: Problem, method: Any, state: States) -> Fitted:
         """The model of a state."""
@@ -173,13 +174,9 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        with _unchanged_on_failure(self):
+        with unchanged_on_failure(self):
             self.check_parameters()
-            checked = read_rows(self, X, y, self._weigh(y, sample_weight), self._check_target(y))
-            warm_up(self)
-            task, targets = self._encode(checked.y)
-            rows = Rows(checked.X, targets, checked.weight, checked.positions)
-            problem, checkpoint = self._pose(rows, task, checked.n_given)
+            problem, checkpoint = self._pose(X, y, sample_weight)
             with StopOnInterrupt() as interrupt, single_blas_thread:  # once, not for every product
                 finished = self._evolve(problem, self._limits(), checkpoint, interrupt, (X, y))
                 self._keep(checkpoint)
@@ -193,8 +190,12 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 
-    def _pose(self, rows: Rows, task: Task, n_given: int) -> tuple[Problem, Checkpoint]:
-        """Find the run to go on with if there is one, and hold rows out for calibration and early stopping."""
+    def _pose(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Checkpoint]:
+        """Check what is given, find the run to go on with, and hold rows out for calibration and early stopping."""
+        checked = read_rows(self, X, y, self._weigh(y, sample_weight), self._check_target(y))
+        warm_up(self)
+        task, targets = self._encode(checked.y)
+        rows = Rows(checked.X, targets, checked.weight, checked.positions)
         mark = ""
         saved = None
         if self.checkpoint is not None or self.warm_start:
@@ -210,12 +211,23 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             training, kept_out = split(training, self.calibration, seed, "calibration", task)
         if isinstance(self, ProgramParameters) and self.early_stopping:
             training, held_out = split(training, self.validation_fraction, seed, "validation", task)
-        problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, n_given)
+        problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, checked.n_given)
+        problem = problem._replace(n_copied=copied_bytes(problem, (X, y, sample_weight)))
         return self._within_memory(problem), checkpoint
 
     def _within_memory(self, problem: Problem) -> Problem:
-        """The problem on as many rows as the memory budget has room for."""
+        """The problem on as many rows as the memory budget has room for, or a clear error."""
+        if type(self).make_method is Estimator.make_method:  # other methods know what they need
+            check_needs(self._needs(problem), self._memory_budget(), len(problem.training.X))
         return problem
+
+    def _needs(self, problem: Problem) -> Needs:
+        return program_needs(problem, self.dtype, self._memory_budget(), self._footprint())
+
+    def _footprint(self) -> Footprint:
+        """How the method uses memory: by default, a sample for each member."""
+        n_members = int(getattr(self, "n_estimators", 1))
+        return Footprint(n_members + 1, n_members, n_members)
 
     def _identity(self, rows: Rows) -> dict[str, Any]:
         """What makes a run what it is, besides the data."""
@@ -287,7 +299,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             return None
         if not isinstance(method, SideBySide):
             raise ValueError("early_stopping needs programs for each target; this method has none. Set it to False.")
-        measure = stack.enter_context(HeldOutError(problem.held_out, problem.task, self._aggregation(), method))
+        error = HeldOutError(problem.held_out, problem.task, self._aggregation(), method, self.engine)
+        measure = stack.enter_context(error)
         return Stagnation(measure, self.n_generations_no_change, method.to_arrays)
 
     def _teller(self, problem: Problem, method: Any, given: tuple[Any, Any], stack: ExitStack) -> Observer:
@@ -474,18 +487,6 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def _evaluation(self) -> Evaluation:
         primitives = PrimitiveSet(self.functions, self.epsilon)
         return Evaluation(primitives, self.dtype, bool(self.standardize), self._memory_budget(), self.engine)
-
-
-@contextmanager
-def _unchanged_on_failure(estimator: Estimator) -> Iterator[None]:
-    """A fit that fails, also by Ctrl-C, leaves the estimator as it was."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
 
 
 def _saving(name: str) -> Any:

@@ -6,11 +6,12 @@ import numpy as np
 
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_whole
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.documentation import document
+from symgrove.estimators.documentation import PARAMETERS, document
 from symgrove.estimators.gp_arguments import gp_arguments
 from symgrove.estimators.parameters import ProgramParameters, check_choice, check_programs, with_parameters
 from symgrove.estimators.regressor import Regressor
-from symgrove.methods.divnich_gp import DivNichGP
+from symgrove.methods.divnich_gp import N_COPIES, OUTPUT_SHARE, VECTOR_SHARE, DivNichGP
+from symgrove.methods.memory import Footprint
 from symgrove.methods.programs import TargetSetup
 
 _TEXT = (
@@ -34,8 +35,8 @@ _OWN = {
     ),
     "memory_budget": (
         "int, optional",
-        "Bytes for intermediate results, 2 GiB by default; the data are not included. Where the predictions of the "
-        "population take more than a quarter of it, niches are told by randomly drawn rows.",
+        f"{PARAMETERS['memory_budget'][1]} Where the predictions of the population take more than a quarter of it, "
+        "niches are told by randomly drawn rows.",
     ),
     "target_error": ("float, optional", "Stop once the best error of a generation, on its sample, is this low."),
 }
@@ -67,6 +68,12 @@ def _check(p: _DivNichGP) -> None:
     check_flag("prune", p.prune)
 
 
+def _footprint(p: _DivNichGP) -> Footprint:
+    # A sample in each generation, and one more while the next is drawn; all members left out the same rows.
+    n_programs = int(p.population_size)
+    return Footprint(2, 1, n_programs, OUTPUT_SHARE + VECTOR_SHARE, (1 + N_COPIES) * n_programs)
+
+
 def _make(p: _DivNichGP, target: TargetSetup) -> DivNichGP:
     return DivNichGP(
         weight=target.weight,
@@ -92,6 +99,7 @@ class DivNichGPRegressor(ProgramParameters, Regressor):
 
     check_parameters = _check
     make_part = _make
+    _footprint = _footprint
 
 
 @document(
@@ -109,6 +117,7 @@ class DivNichGPClassifier(ProgramParameters, Classifier):
 
     check_parameters = _check
     make_part = _make
+    _footprint = _footprint
 
 
 _DivNichGP = DivNichGPRegressor | DivNichGPClassifier

@@ -92,9 +92,9 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "engine": ("str", "Where rows live and programs are evaluated: cpu."),
     "memory_budget": (
         "int, optional",
-        "Bytes for the vectors and buffers of evaluations, 2 GiB by default. A fit takes more: the data, two copies of "
-        "the features, and a number for each row and sample (`n_estimators` times the rows). Predictions do not follow "
-        "it.",
+        "Bytes that a fit may take at its peak, beyond what it is given and what the model keeps, 2 GiB by default: "
+        "copies of the data, samples, vectors, buffers and results; compiled code is not counted. A fit that needs "
+        "more is refused before it begins. Predictions of as many rows keep it too, beyond what they return.",
     ),
     "checkpoint": (
         "path, optional",

@@ -31,7 +31,8 @@ from symgrove.methods.grove.configuration import (
     Regime,
     TeamRules,
 )
-from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_that_fit, stack_of
+from symgrove.methods.grove.memory import FEWEST_ROWS, TeamNeeds, draw_rows, team_needs
+from symgrove.methods.grove.setup import TeamSettings, make_evolutions, stack_of
 from symgrove.methods.grove.strength import Surroundings, choose_stack, for_folds, n_folds, work_of
 from symgrove.methods.grove.teams import TeamEvolution
 from symgrove.methods.problem import Problem, Rows
@@ -41,10 +42,8 @@ from symgrove.models.model import LeftOut
 from symgrove.models.stack import Stack
 from symgrove.models.task import Task
 from symgrove.models.team_members import SharedTerm, SizePoint
-from symgrove.rng import stream
 
 GROVE_FUNCTIONS = ("add", "sub", "mul", "aq", "max", "min", "step", "sqrt", "log1p")
-FEWEST_ROWS = 100  # that a budget must have room for
 LARGEST_TARGET = 1e100
 
 
@@ -139,11 +138,9 @@ class GroveEstimator(Estimator):
             ridge=ridge,
         )
 
-    def _regimes(self, generations: int, n_rows: int) -> tuple[Regime, ...]:
-        """Evolutions that may enter the stack, the main one first."""
+    def _regimes(self, generations: int, rows: Rows) -> tuple[Regime, ...]:
+        """Evolutions that may enter the stack, the main one first; others only if there is room for them."""
         main, second = self._main_regime(generations), self.configuration.second
-        if n_rows < second.fewest_rows:
-            return (main,)
         other = Regime(
             name=second.name,
             n_populations=1,
@@ -152,32 +149,45 @@ class GroveEstimator(Estimator):
             rules=self._rules(second.window, second.term_factor, second.ridge),
             snapshots=second.snapshots,
         )
-        return main, other
+        is_possible = len(rows.X) >= second.fewest_rows and self._least_budget(other, rows) <= self._memory_budget()
+        return (main, other) if is_possible else (main,)
+
+    # Memory
+
+    def _needs_of(self, regime: Regime, rows: Rows) -> list[TeamNeeds]:
+        """Of its evolution, and of those on folds."""
+        cheaper = [for_folds(regime, self.configuration.folds)] if self.strength == "auto" else []
+        return [team_needs(each, rows, self.dtype, self.configuration) for each in (regime, *cheaper)]
+
+    def _least_budget(self, regime: Regime, rows: Rows) -> int:
+        """With less, too few rows would be left."""
+        n_fewest = min(len(rows.X), FEWEST_ROWS)
+        return max(needs.budget_for(n_fewest) for needs in self._needs_of(regime, rows))
 
     def _within_memory(self, problem: Problem) -> Problem:
-        n_training, n_rows = len(problem.training.X), self._n_rows_that_fit(problem.task.n_targets)
-        if n_training <= n_rows:
-            return problem
-        if n_rows < FEWEST_ROWS:
+        training, main = problem.training, self._main_regime(self.generations)
+        least = self._least_budget(main, training)
+        if self._memory_budget() < least:
             raise ValueError(
-                f"memory_budget={self.memory_budget} bytes is too small: there is room for {n_rows} rows. Raise it, or "
-                "lower n_estimators, max_terms or population_size."
+                f"memory_budget={self.memory_budget} bytes is too small: a fit on {len(training.X)} rows, or on some "
+                f"of them, needs at least {least}. Raise it, or lower n_estimators, max_terms or population_size."
             )
-        warnings.warn(
-            f"Grove evolves on {n_rows} of the {n_training} rows, drawn at random: more do not fit into memory_budget. "
-            "Raise it, or lower n_estimators or max_terms.",
-            stacklevel=2,
-        )
-        kept = np.sort(stream(problem.seed, "rows").choice(n_training, size=n_rows, replace=False))
-        return problem._replace(training=problem.training.take(kept))
+        n_training, n_rows = len(training.X), self._needs_of(main, training)[0].rows_within(self._memory_budget())
+        if n_rows < n_training:
+            warnings.warn(
+                f"Grove evolves on {n_rows} of the {n_training} rows, drawn at random: more do not fit into "
+                "memory_budget. Raise it, or lower n_estimators or max_terms.",
+                stacklevel=2,
+            )
+        return problem._replace(training=draw_rows(training, n_rows, problem.seed))
 
     def _identity(self, rows: Rows) -> dict[str, Any]:
-        # The budget decides how many rows there are, if they do not all fit.
-        n_rows = min(self._n_rows_that_fit(len(rows.targets)), len(rows.X))
-        return {**super()._identity(rows), "rows": n_rows, "configuration": repr(self.configuration)}
-
-    def _n_rows_that_fit(self, n_targets: int) -> int:
-        return rows_that_fit(self._main_regime(self.generations), n_targets, 8, self._memory_budget() // 2)
+        # The budget decides how many rows evolutions see, if they do not all fit.
+        budget = self._memory_budget()
+        needs = [each for regime in self._regimes(self.generations, rows) for each in self._needs_of(regime, rows)]
+        is_ample = all(each.rows_within(budget) >= len(rows.X) for each in needs)
+        own = {"budget": None if is_ample else budget, "configuration": repr(self.configuration)}
+        return {**super()._identity(rows), **own}
 
     # Strength
 
@@ -198,7 +208,7 @@ class GroveEstimator(Estimator):
             return self._with_weights(problem, main)
         end = np.inf if limits.max_time is None else start + limits.max_time
         around = Surroundings(checkpoint, interrupt, end, self._say)
-        regimes = self._regimes(main.n_generations, len(problem.training.X))
+        regimes = self._regimes(main.n_generations, problem.training)
         settings, strongest = self._team_settings(problem), main.fitted.model
         assert isinstance(strongest, Stack)
         try:
@@ -239,7 +249,7 @@ class GroveEstimator(Estimator):
         n_rows, folds = len(problem.training.X), self.configuration.folds
         if self.strength != "auto" or not limits.generations:
             return 0.0
-        regimes = self._regimes(limits.generations, n_rows)
+        regimes = self._regimes(limits.generations, problem.training)
         work = sum(work_of(for_folds(regime, folds)) for regime in regimes)
         return n_folds(n_rows, folds) * work / work_of(regimes[0]) * limits.generations
 

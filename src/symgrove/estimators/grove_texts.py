@@ -54,10 +54,10 @@ OWN = {
     ),
     "memory_budget": (
         "int, optional",
-        "Bytes for intermediate results, 2 GiB by default. The teams' terms must fit into half of them; if they do not "
-        "(above about 16,000 rows by default), the evolution sees as many rows, drawn at random, as do. It is a guide, "
-        "not a limit: copies of the features and the weights of the samples come on top, and predictions do not follow "
-        "it.",
+        "Bytes that a fit may take at its peak, beyond what it is given and what the model keeps, 2 GiB by default: "
+        "copies of the data, samples, the teams' terms, candidates, predictions; compiled code is not counted. If rows "
+        "are more than it has room for (by default about 75,000 with 10 features), the evolution sees as many, drawn "
+        "at random. Predictions of as many rows keep it too, beyond what they return.",
     ),
     "max_time": (
         "float, optional",

@@ -14,7 +14,7 @@ from typing import Any
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
 from symgrove.estimators.base import Estimator, Finished, Limits
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.documentation import document
+from symgrove.estimators.documentation import PARAMETERS, document
 from symgrove.estimators.gp_arguments import gp_arguments
 from symgrove.estimators.independent_runs import evolve_members, load_members
 from symgrove.estimators.parameters import ProgramParameters, check_programs, check_samples, with_parameters
@@ -23,6 +23,7 @@ from symgrove.evolution.checkpoint import Checkpoint, Saved
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.methods.matched_budget import Budget, matched_budget
+from symgrove.methods.memory import Footprint
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import TargetSetup
 from symgrove.methods.two_segp import TwoSEGP
@@ -57,7 +58,8 @@ _OWN = {
     ),
     "memory_budget": (
         "int, optional",
-        "Bytes for intermediate results of each evolution, 2 GiB by default; the data are not included.",
+        f"{PARAMETERS['memory_budget'][1]} Of each process: `n_jobs` evolutions at the same time take as many times "
+        "as much.",
     ),
     "checkpoint": (
         "path, optional",
@@ -94,6 +96,11 @@ def _check(p: _Independent) -> None:
     check_samples(p.n_estimators, p.prune)
     check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
     check_flag("match_budget", p.match_budget)
+
+
+def _footprint(p: _Independent) -> Footprint:
+    # Masks come from every evolution, and are joined: there are two of each for a while.
+    return Footprint(1, 2 * p.n_estimators, p.n_estimators)
 
 
 def _make(p: _Independent, target: TargetSetup) -> TwoSEGP:
@@ -138,6 +145,7 @@ class IndependentGPRegressor(ProgramParameters, Regressor):
 
     check_parameters = _check
     make_part = _make
+    _footprint = _footprint
     _evolve = _evolve
     _load_checkpoint = _load
     _identity = _identity
@@ -153,6 +161,7 @@ class IndependentGPClassifier(ProgramParameters, Classifier):
 
     check_parameters = _check
     make_part = _make
+    _footprint = _footprint
     _evolve = _evolve
     _load_checkpoint = _load
     _identity = _identity

@@ -12,11 +12,13 @@ from sklearn.utils.validation import check_array, validate_data
 from symgrove._checks import numeric_vector
 from symgrove.fitness.bootstrap import check_sample_weight
 from symgrove.models.checked_rows import CheckedRows
+from symgrove.models.row_blocks import row_blocks
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
 
 LARGEST_FEATURE = 1e150  # squares of larger values overflow
+ROWS_AT_A_TIME = 4096  # that are checked
 
 
 def is_foreign_frame(X: Any) -> bool:
@@ -60,7 +62,9 @@ def check_finite(X: NDArray[Any], names: Sequence[str] | None) -> None:
     check_no_dates("X", X)
     if X.dtype.kind != "f":
         return
-    is_bad = ~np.isfinite(X).all(axis=0)
+    # Some rows at a time: a copy of X would be large.
+    parts = [X[rows] for rows in row_blocks(len(X), ROWS_AT_A_TIME)]
+    is_bad = ~np.all([np.isfinite(part).all(axis=0) for part in parts], axis=0)
     if is_bad.any():
         found = [str(names[int(k)]) if names is not None else f"column {k}" for k in np.flatnonzero(is_bad)]
         shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
@@ -69,7 +73,8 @@ def check_finite(X: NDArray[Any], names: Sequence[str] | None) -> None:
             f"X contains {kind} in {shown}. Drop those rows or fill them in, for example with "
             "sklearn.impute.SimpleImputer."
         )
-    is_huge = np.abs(X).max(axis=0, initial=0.0).astype(np.float64) > LARGEST_FEATURE
+    largest = np.max([np.abs(part).max(axis=0) for part in parts], axis=0)
+    is_huge = largest.astype(np.float64) > LARGEST_FEATURE
     if is_huge.any():
         k = int(np.argmax(is_huge))
         label = str(names[k]) if names is not None else f"column {k}"
@@ -127,5 +132,5 @@ def checked_rows(estimator: Estimator, X: Any) -> NDArray[np.float64]:
     else:
         X = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=False)
     check_finite(X, names)
-    found: NDArray[np.float64] = X.astype(np.float64)
+    found: NDArray[np.float64] = X.astype(np.float64, copy=False)
     return found

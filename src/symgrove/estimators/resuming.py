@@ -1,15 +1,20 @@
-"""Which run a fit goes on with: what makes a run what it is, and which of two has come further."""
+"""Which run a fit goes on with: what makes a run what it is, which of two has come further, and what failure leaves."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from symgrove._workers import as_list
 from symgrove.evolution.checkpoint import Saved
+
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
 # Parameters that may differ between a checkpoint and the run that resumes it.
 _CONTROL = {
@@ -27,6 +32,18 @@ _CONTROL = {
 }
 # Names of the counters of a run, and of one of several independent ones.
 _COUNTERS = re.compile(r"(\d+/)?state/(\d+\.)?counters")
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Estimator) -> Iterator[None]:
+    """A fit that fails, also by Ctrl-C, leaves the estimator as it was."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 def seed_of(random_state: Any) -> int:

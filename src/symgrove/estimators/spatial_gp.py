@@ -10,8 +10,9 @@ from symgrove.estimators.gp_arguments import gp_arguments
 from symgrove.estimators.parameters import ProgramParameters, check_choice, check_samples, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
+from symgrove.methods.memory import Footprint
 from symgrove.methods.programs import TargetSetup
-from symgrove.methods.spatial_gp import SpatialGP, neighbours_on, torus_of
+from symgrove.methods.spatial_gp import N_COPIES, OUTPUT_SHARE, SpatialGP, neighbours_on, torus_of
 from symgrove.rng import stream
 
 
@@ -82,8 +83,12 @@ class SpatialGPRegressor(ProgramParameters, Regressor):
         check_choice("member_error", self.member_error, ("out_of_bag", "in_bag"))
         check_choice("aggregation", self.aggregation, ("median", "mean"))
 
+    def _footprint(self) -> Footprint:
+        own = OUTPUT_SHARE, N_COPIES * int(self.population_size)
+        return Footprint(self.n_estimators, self.n_estimators, self.n_estimators, *own)
+
     def make_part(self, target: TargetSetup) -> SpatialGP:
-        counts = bootstrap_counts(target.engine.n_rows, self.n_estimators, target.sample_seed)
+        counts = bootstrap_counts(target.engine.n_rows, self.n_estimators, target.sample_seed, np.uint8)
         cells = np.arange(self.population_size)
         return SpatialGP(
             samples=target.engine.prepare(counts, target.weight),

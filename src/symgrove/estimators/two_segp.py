@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
@@ -39,7 +41,7 @@ def _check(p: _TwoSEGP) -> None:
 
 
 def _make(p: _TwoSEGP, target: TargetSetup) -> TwoSEGP:
-    counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed)
+    counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed, np.uint8)
     return TwoSEGP(
         samples=target.engine.prepare(counts, target.weight),
         whole=target.whole_sample(),

@@ -36,19 +36,40 @@ class Target(NamedTuple):
 class Samples(NamedTuple):
     """Bootstrap samples as an engine has prepared them.
 
+    Weights are counts times sample weights. They are made when they are needed, for a range of rows: counts take an
+    eighth of their memory.
+
     Attributes
     ----------
-    weights : (n_samples, n_rows), the engine's dtype
-        Counts times sample weights.
+    counts : (n_samples, n_rows)
+        Of the smallest type that holds them.
+    row_weight : (n_rows,) or None
+        Sample weights in the engine's dtype, the largest 1.
+    dtype : numpy.dtype
+        The engine's.
     total : (n_samples,)
         Sum of the weights of each sample.
     target : Target
         The target on each sample.
     """
 
-    weights: NDArray[np.floating]
+    counts: NDArray[Any]
+    row_weight: NDArray[np.floating] | None
+    dtype: np.dtype[Any]
     total: Matrix
     target: Target
+
+    @property
+    def weights(self) -> NDArray[np.floating]:
+        """All weights, (n_samples, n_rows): for few rows."""
+        return self.of_rows(slice(None))
+
+    def of_rows(self, rows: slice, samples: Any = slice(None)) -> NDArray[np.floating]:
+        """Weights on a range of rows, (n_samples, n_rows of the range), of all samples or some; (n_rows,) of one."""
+        found: NDArray[np.floating] = self.counts[samples, rows].astype(self.dtype)
+        if self.row_weight is not None:
+            found *= self.row_weight[rows]
+        return found
 
 
 class Centre(NamedTuple):

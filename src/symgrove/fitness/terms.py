@@ -1,18 +1,38 @@
-"""Outputs of programs as terms of a sum: centred, scaled, and without those that are useless or equal to another."""
+"""Programs as terms of a sum: centred, scaled, and without those that are useless or equal to another."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.fitness import term_kernels
 from symgrove.rng import stream
 
+Matrix = NDArray[np.float64]
 LARGEST_OUTPUT = 1e6
 NEARLY_CONSTANT = 1e-5
 DIGITS = {"float64": 6, "float32": 5}
+
+
+class VectorSummary(NamedTuple):
+    """What is known of vectors, a number each.
+
+    Attributes
+    ----------
+    low, high
+        Over all rows; one of them is not finite exactly if a value is not.
+    mean, spread
+        Weighted mean and standard deviation.
+    projection
+        Product of the distances from the mean with a direction.
+    """
+
+    low: Matrix
+    high: Matrix
+    mean: Matrix
+    spread: Matrix
+    projection: Matrix
 
 
 class Terms(NamedTuple):
@@ -21,51 +41,47 @@ class Terms(NamedTuple):
     Attributes
     ----------
     root : (n_terms,)
-    values : (n_terms, n_rows)
-        Standardised outputs on the training rows.
+    position : (n_terms,)
+        Of each among the programs that were given.
     centre, spread, low, high : (n_terms,)
         Mean and standard deviation of the outputs, and the range of the standardised ones.
     key : (n_terms,)
-        Equal for terms that are the same up to sign: the rounded length of their projection on a random direction.
+        Equal for terms that are the same up to sign: the rounded size of their projection on a random direction.
     """
 
     root: NDArray[np.int64]
-    values: NDArray[Any]
-    centre: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    key: NDArray[np.float64]
+    position: NDArray[np.intp]
+    centre: Matrix
+    spread: Matrix
+    low: Matrix
+    high: Matrix
+    key: Matrix
 
 
 def make_terms(
     roots: NDArray[np.int64],
-    outputs: NDArray[Any],
-    weight: NDArray[np.float64],
-    direction: NDArray[np.float64],
+    summary: VectorSummary,
+    digits: int,
     *,
     keep_all: bool = False,
     nearly_constant: float = NEARLY_CONSTANT,
-    digits: int | None = None,
 ) -> Terms:
-    """Standardise outputs, which are overwritten; only usable and different terms are kept, unless all are wanted.
+    """Programs as terms; only usable and different ones are kept, unless all are wanted.
 
-    Programs of a spread below `nearly_constant` are useless; terms are the same if their projections on the direction
-    agree to so many digits of one.
+    Programs that are not finite, too large, or of a spread below `nearly_constant` (of one plus the mean) are useless;
+    terms are the same if their projections agree to so many digits of one.
     """
-    found = np.zeros((len(roots), 5))
-    limits = np.array([LARGEST_OUTPUT, nearly_constant])
-    digits = DIGITS[outputs.dtype.name] if digits is None else digits
-    term_kernels.standardize(outputs, weight, direction, limits, found)
-    key = np.round(np.abs(found[:, 4]), digits).astype(np.float64)
-    kept = np.arange(len(roots))
-    if not keep_all:
-        usable = np.flatnonzero(found[:, 1] > 0)
-        _, first = np.unique(key[usable], return_index=True)
-        kept = usable[np.sort(first)]
-        outputs = outputs[kept]
-    centre, spread, low, high = found[kept, :4].T
-    return Terms(roots[kept], outputs, centre, spread, low, high, key[kept])
+    low, high, mean, spread, projection = summary
+    with np.errstate(all="ignore"):
+        key = np.abs(projection / spread).round(digits)
+        kept = np.arange(len(roots))
+        if not keep_all:
+            is_small = (low >= -LARGEST_OUTPUT) & (high <= LARGEST_OUTPUT)
+            usable = np.flatnonzero(is_small & (spread > nearly_constant * (1.0 + np.abs(mean))))
+            _, first = np.unique(key[usable], return_index=True)
+            kept = usable[np.sort(first)]
+        lowest, highest = ((edge - mean) / spread for edge in (low, high))
+    return Terms(roots[kept], kept, mean[kept], spread[kept], lowest[kept], highest[kept], key[kept])
 
 
 def random_direction(n_rows: int, seed: int) -> NDArray[np.float64]:

@@ -147,7 +147,13 @@ class GP(ForestMethod):
     def outside(self, state: Any, members: Elites) -> NDArray[np.bool_]:
         """Which rows each member was not fitted on, (n_members, n_rows)."""
         samples, sample_of = self.training_samples(state, members.root.size)
-        return (samples.weights == 0)[sample_of]
+        rows = slice(None)
+        if (sample_of == sample_of[0]).all():  # one mask for all members
+            return np.broadcast_to(samples.of_rows(rows, sample_of[0]) == 0, (sample_of.size, samples.counts.shape[1]))
+        found = np.empty((sample_of.size, samples.counts.shape[1]), dtype=np.bool_)
+        for i, j in enumerate(sample_of):
+            np.equal(samples.of_rows(rows, j), 0, out=found[i])
+        return found
 
 
 def first_occurrences(roots: Ids) -> Ids:

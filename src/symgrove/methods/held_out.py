@@ -9,27 +9,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.dataset import make_dataset
+from symgrove.dataset import Dataset, features_by_column
 from symgrove.engines.base import Engine
 from symgrove.engines.registry import make_engine
 from symgrove.methods.gp import GP
 from symgrove.methods.problem import Rows
 from symgrove.methods.side_by_side import SideBySide, States
 from symgrove.models.ensemble import COMBINE
+from symgrove.models.row_blocks import row_blocks, rows_at_a_time
 from symgrove.models.task import Task
 
 
 class HeldOutError:
     """Error of the ensembles on rows that no part of the evolution sees, combined as in predictions."""
 
-    def __init__(self, rows: Rows, task: Task, aggregation: str, method: SideBySide[GP]) -> None:
+    def __init__(self, rows: Rows, task: Task, aggregation: str, method: SideBySide[GP], engine: str) -> None:
         self.rows = rows
         self.task = task
         self.combine = COMBINE[aggregation]
         self.parts: Sequence[GP] = method.parts
-        Z = method.standardization.apply(rows.X)
+        columns = features_by_column(rows.X, self.parts[0].engine.dtype, method.standardization.apply)
         self.engines = [
-            make_engine(make_dataset(Z, target, part.engine.dtype), part.engine.primitives)
+            make_engine(Dataset(columns, np.ascontiguousarray(target)), part.engine.primitives, name=engine)
             for target, part in zip(rows.targets, self.parts, strict=True)
         ]
         self._stack = ExitStack()
@@ -55,8 +56,11 @@ class HeldOutError:
     def _predict(self, engine: Engine, part: GP, state: Any) -> NDArray[np.float64]:
         members = part.members(state)
         roots, member = np.unique(members.root, return_inverse=True)
-        outputs = engine.outputs(state.forest, roots)[member.ravel()].astype(np.float64)
         head = self.task.head(part.loss.threshold)
-        with np.errstate(all="ignore"):
-            scaled = members.intercept[:, None] + members.slope[:, None] * outputs
-        return self.combine(scaled if head is None else head(scaled), 0.0)
+        found = np.empty(engine.n_rows)
+        for rows in row_blocks(engine.n_rows, rows_at_a_time(member.size)):
+            outputs = engine.outputs(state.forest, roots, rows)[member.ravel()].astype(np.float64, copy=False)
+            with np.errstate(all="ignore"):
+                scaled = members.intercept[:, None] + members.slope[:, None] * outputs
+            found[rows] = self.combine(scaled if head is None else head(scaled), 0.0)
+        return found

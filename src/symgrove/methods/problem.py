@@ -50,6 +50,8 @@ class Problem(NamedTuple):
         Rows for early stopping, and for `calibration`.
     n_given : int
         Rows that the user gave.
+    n_copied : int
+        Bytes of these rows that are not the user's own arrays.
     """
 
     training: Rows
@@ -60,6 +62,7 @@ class Problem(NamedTuple):
     held_out: Rows | None = None
     kept_out: Rows | None = None
     n_given: int = 0
+    n_copied: int = 0
 
 
 def split(rows: Rows, fraction: float, seed: int, purpose: str, task: Task) -> tuple[Rows, Rows]:

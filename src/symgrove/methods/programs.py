@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.dataset import make_dataset
+from symgrove.dataset import Dataset, check_dtype, features_by_column
 from symgrove.engines.base import Engine
 from symgrove.engines.registry import DEFAULT, make_engine
 from symgrove.fitness.moments import Samples
@@ -30,13 +30,17 @@ Matrix = NDArray[np.float64]
 
 
 class Evaluation(NamedTuple):
-    """How programs are evaluated: functions, the type of numbers, whether features are z-scored, memory, the engine."""
+    """How programs are evaluated: functions, the type of numbers, whether features are z-scored, memory, the engine.
+
+    `reserved` are the bytes of the memory budget that engines leave to others.
+    """
 
     primitives: PrimitiveSet
     dtype: str
     standardize: bool
     memory_budget: int
     engine: str = DEFAULT
+    reserved: int = 0
 
 
 class TargetSetup(NamedTuple):
@@ -67,22 +71,22 @@ class TargetSetup(NamedTuple):
 
     def whole_sample(self) -> Samples:
         """All training rows as one sample."""
-        return self.engine.prepare(np.ones((1, self.engine.n_rows)), self.weight)
+        return self.engine.prepare(np.ones((1, self.engine.n_rows), dtype=np.uint8), self.weight)
 
 
 def evolutions_of(problem: Problem, evaluation: Evaluation, make: Callable[[TargetSetup], GP]) -> SideBySide[GP]:
     """An evolution of programs for each target."""
     X, targets, weight, _ = problem.training
     standardization = standardization_of(X, weight) if evaluation.standardize else no_standardization(X.shape[1])
-    Z = standardization.apply(X)
+    columns = features_by_column(X, check_dtype(evaluation.dtype), standardization.apply)
     seed = problem.seed
     run_seed = seed if problem.member == 0 else int(stream(seed, "member", problem.member).integers(2**31))
-    budget = evaluation.memory_budget // len(targets)
+    budget, reserved = evaluation.memory_budget // len(targets), evaluation.reserved // len(targets)
     parts: list[GP] = []
     with ExitStack() as on_failure:
         for k, y in enumerate(targets):
-            data = make_dataset(Z, y, evaluation.dtype)
-            made = make_engine(data, evaluation.primitives, problem.n_threads, budget, evaluation.engine)
+            data = Dataset(columns, np.ascontiguousarray(y))
+            made = make_engine(data, evaluation.primitives, problem.n_threads, budget, evaluation.engine, reserved)
             engine = on_failure.enter_context(made)
             own_seed = run_seed if k == 0 else int(stream(run_seed, "class", k).integers(2**31))
             forest = Forest(X.shape[1], evaluation.primitives)

@@ -178,11 +178,13 @@ class SpatialGP(GP):
         for start in range(0, n_rows, n_at_once):
             rows = slice(start, min(start + n_at_once, n_rows))
             outputs = self.engine.outputs(state.forest, roots, rows)[position.ravel()]
-            w = (self.samples.weights[samples, rows] == 0) * (1.0 if self.weight is None else self.weight[rows])
             with np.errstate(all="ignore"):
-                scaled = offered.intercept[:, None] + offered.slope[:, None] * outputs
+                scaled = offered.slope[:, None] * outputs
+                del outputs
+                scaled += offered.intercept[:, None]
+                w = (self.samples.of_rows(rows, samples) == 0) * (1.0 if self.weight is None else self.weight[rows])
                 if self.loss.row_loss is RowLoss.SQUARED:
-                    residual = scaled - self.engine.target[rows]
+                    residual = np.subtract(scaled, self.engine.target[rows], out=scaled)
                     total += np.einsum("ij,ij,ij->i", w, residual, residual)
                 else:
                     total += np.einsum("ij,ij->i", w, self.loss.of_rows(self.engine.target[rows], scaled))

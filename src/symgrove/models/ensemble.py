@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.dataset import make_dataset
+from symgrove.dataset import Dataset, features_by_column
 from symgrove.engines.registry import make_engine
 from symgrove.fitness.losses import THRESHOLD
 from symgrove.forest.forest import Forest
+from symgrove.models.row_blocks import row_blocks, rows_at_a_time
 from symgrove.models.standardization import Standardization
 
 Float = NDArray[np.floating]
 # From members' scaled outputs and a threshold to what they contribute: `votes_of` or `clipped`.
 Head = Callable[[NDArray[np.float64], float], NDArray[np.float64]]
-ROWS_AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,20 @@ class Ensemble:
 
     def outputs(self, X: Float, n_threads: int = 1) -> Iterator[tuple[slice, Float]]:
         """Row ranges of X with the outputs of the distinct programs on them, (n_programs, n_rows of the range)."""
-        for start in range(0, len(X), ROWS_AT_A_TIME):
-            rows = slice(start, min(start + ROWS_AT_A_TIME, len(X)))
-            with np.errstate(over="ignore"):
-                Z = self.standardization.apply(X[rows])
-            data = make_dataset(Z, np.zeros(len(Z)), "float64")
+        for rows in row_blocks(len(X), rows_at_a_time(max(self.n_samples, X.shape[1]))):
+            columns = features_by_column(X[rows], np.dtype(np.float64), self.standardization.apply)
+            data = Dataset(columns, np.zeros(columns.shape[1]))
             with make_engine(data, self.forest.primitives, n_threads) as engine:
-                yield rows, engine.outputs(self.forest, self.programs)
+                outputs = engine.outputs(self.forest, self.programs)
+            yield rows, outputs
 
     def member_predictions(self, outputs: Float) -> NDArray[np.float64]:
         """Scaled outputs of every sample's member, (n_samples, n_rows), from outputs of the distinct programs."""
+        members = outputs[self.program_of].astype(np.float64, copy=False)
         with np.errstate(all="ignore"):
-            return self.intercept[:, None] + self.slope[:, None] * outputs[self.program_of].astype(np.float64)
+            members *= self.slope[:, None]
+            members += self.intercept[:, None]
+        return members
 
     def predict(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Mean or median of the members."""
@@ -114,9 +116,7 @@ class Ensemble:
         for rows, outputs in self.outputs(X, n_threads):
             prediction[rows] = self._combine(outputs)
             members = self.member_predictions(outputs)
-            centre = mean_of_finite(members, self.fallback)
-            with np.errstate(all="ignore"):
-                spread[rows] = np.sqrt(mean_of_finite((members - centre) ** 2, 0.0))
+            spread[rows] = spread_of_finite(members, self.fallback, 0.0)
         return prediction, spread
 
     def all_members(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
@@ -129,8 +129,11 @@ class Ensemble:
 
     def all_shares(self, X: Float, head: Head, n_threads: int = 1) -> NDArray[np.float64]:
         """Votes or clipped outputs of every sample's member, (n_samples, n_rows); not finite ones are the fallback."""
-        parts = [head(self.member_predictions(outputs), self.threshold) for _, outputs in self.outputs(X, n_threads)]
-        return np.nan_to_num(np.concatenate(parts, axis=1), nan=self.fallback)
+        found = np.empty((self.n_samples, len(X)))
+        for rows, outputs in self.outputs(X, n_threads):
+            said = head(self.member_predictions(outputs), self.threshold)
+            found[:, rows] = np.nan_to_num(said, nan=self.fallback, copy=False)
+        return found
 
     def vote_share(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Share of the members that vote for class 1: whose scaled output is above the threshold."""
@@ -167,11 +170,23 @@ def mean_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.
     return np.where((n_finite > 0) & np.isfinite(mean), mean, fallback)
 
 
+def spread_of_finite(members: NDArray[np.float64], centre: float, fallback: float) -> NDArray[np.float64]:
+    """Standard deviation over the members that are finite on a row; `centre`, `fallback` where none is.
+
+    The members are overwritten.
+    """
+    with np.errstate(all="ignore"):
+        members -= mean_of_finite(members, centre)
+        np.square(members, out=members)
+        return np.sqrt(mean_of_finite(members, fallback))
+
+
 def median_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.float64]:
     """Median over the members that are finite on a row; `fallback` where none is."""
     is_finite = np.isfinite(members)
     n_finite = is_finite.sum(axis=0)
-    ordered = np.sort(np.where(is_finite, members, np.inf), axis=0)
+    ordered = np.where(is_finite, members, np.inf)
+    ordered.sort(axis=0)
     columns = np.arange(members.shape[1])
     low, high = (ordered[np.maximum(k, 0), columns] for k in ((n_finite - 1) // 2, n_finite // 2 - (n_finite == 0)))
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.models.ensemble import COMBINE, Ensemble, mean_of_finite, votes_of
+from symgrove.models.ensemble import COMBINE, Ensemble, spread_of_finite, votes_of
 
 
 class OutOfBag(NamedTuple):
@@ -61,17 +61,19 @@ def predict_out_of_bag(
     losses, weights = np.zeros((2, ensemble.n_samples))
     for rows, outputs in ensemble.outputs(X):
         members = ensemble.member_predictions(outputs)
-        members = np.where(outside[:, rows] & np.isfinite(members), members, np.nan)
-        said = members if head is None else head(members)
+        members[~(outside[:, rows] & np.isfinite(members))] = np.nan
+        said = members.copy() if head is None else head(members)
         prediction[rows] = COMBINE[ensemble.aggregation](said, np.nan)
+        spread[rows] = spread_of_finite(said, np.nan, np.nan)
+        del said, outputs
         with np.errstate(all="ignore"):
-            spread[rows] = np.sqrt(mean_of_finite((said - mean_of_finite(said, np.nan)) ** 2, np.nan))
             if head is not None:
                 loss = np.abs(votes_of(members, ensemble.threshold) - y[rows])
             else:
                 loss = (members - y[rows]) ** 2 if row_loss is None else row_loss(y[rows], members)
         is_known = np.isfinite(loss)
         w = np.where(is_known, 1.0 if weight is None else weight[rows], 0.0)
-        losses += (w * np.where(is_known, loss, 0.0)).sum(axis=1)
         weights += w.sum(axis=1)
+        w *= np.where(is_known, loss, 0.0)
+        losses += w.sum(axis=1)
     return OutOfBag(prediction, spread, losses / np.where(weights > 0, weights, np.nan))

@@ -66,6 +66,8 @@ class ProgramModel(Model):
 
     def predict_members(self, X: Matrix, n_threads: int = 1) -> Matrix:
         found = self.said(X, n_threads)
+        if len(found) == 1:
+            return found[0][None]
         n_members = max(map(len, found))  # classes with fewer take turns
         return np.stack([members[np.arange(n_members) % len(members)] for members in found])
 

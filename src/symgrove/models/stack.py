@@ -13,7 +13,7 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.models.consensus import Recurring, recurring_terms
 from symgrove.models.document import Allowance, Document, Entries
-from symgrove.models.ensemble import mean_of_finite
+from symgrove.models.ensemble import mean_of_finite, spread_of_finite
 from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
 from symgrove.models.plan import Graph, PlanTarget
 from symgrove.models.task import Task
@@ -106,10 +106,14 @@ class Stack(Model):
         row_loss: RowLossOf | None = None,
     ) -> LeftOut:
         """Of the first level, by the teams that did not draw a row; of the first target."""
-        teams = self.levels[0].all_members(X)
-        said = np.where(outside[0], teams, np.nan)
-        mean = mean_of_finite(said, np.nan)
-        return LeftOut(mean[None], np.sqrt(mean_of_finite((said - mean) ** 2, np.nan)))
+        level = self.levels[0]
+        prediction, spread = np.empty((2, len(X)))
+        for rows, values in level.term_values(X):
+            teams = level.team_predictions(values)[level.target_of == 0]
+            said = np.where(outside[0][:, rows], teams, np.nan)
+            prediction[rows] = mean_of_finite(said, np.nan)
+            spread[rows] = spread_of_finite(said, np.nan, np.nan)
+        return LeftOut(prediction[None], spread)
 
     def members(self, names: Names) -> list[TeamMember]:
         return list_teams(self, names, self.task.targets, self.labels)

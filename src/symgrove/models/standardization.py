@@ -43,7 +43,9 @@ class Standardization(NamedTuple):
 def standardization_of(X: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> Standardization:
     """Mean and population standard deviation of the training features."""
     mean = np.average(X, axis=0, weights=weight)
-    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    squares = X - mean
+    np.square(squares, out=squares)
+    spread = np.sqrt(np.average(squares, axis=0, weights=weight))
     # Relative: a constant column of 0.1 has a spread of 1e-17, not 0.
     is_constant = spread <= 1e-12 * np.abs(mean)
     is_constant |= ~np.isfinite(1.0 / np.where(spread > 0, spread, np.nan))

@@ -141,7 +141,9 @@ class Classification(Task):
         if len(prediction) == 1:
             return np.stack([1 - prediction[0], prediction[0]], axis=1)
         total = prediction.sum(axis=0)
-        return np.where(total == 0, 1.0 / len(prediction), prediction / np.where(total == 0, 1.0, total)).T
+        shares = prediction / np.where(total == 0, 1.0, total)
+        shares[:, total == 0] = 1.0 / len(prediction)
+        return shares.T
 
 
 def encode_numbers(y: NDArray[Any]) -> tuple[Regression, Matrix]:

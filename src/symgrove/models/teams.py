@@ -18,13 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.dataset import make_dataset
+from symgrove.dataset import Dataset, features_by_column
 from symgrove.engines.registry import make_engine
 from symgrove.forest.forest import Forest
+from symgrove.models.row_blocks import row_blocks, rows_at_a_time
 from symgrove.models.standardization import Standardization
 
 Matrix = NDArray[np.float64]
-VALUES_AT_A_TIME = 1 << 25
+# Terms are many, and what a block of rows costs in itself grows with them: it has so many rows, if its values are not
+# fewer than the first number or more than the second; always a multiple of N_ROWS.
+ROWS_AT_A_TIME = 4096
+VALUES_AT_A_TIME = 1 << 20, 1 << 22
+N_ROWS = 512
 LARGEST_LOG_ODDS = 15.0
 
 
@@ -88,15 +93,11 @@ class Teams:
 
     def term_values(self, X: NDArray[Any], n_threads: int = 1) -> Iterator[tuple[slice, Matrix]]:
         """Row ranges of X with the values of all terms on them, (n_terms, n_rows of the range)."""
-        n_at_once = max(1, VALUES_AT_A_TIME // max(self.programs.size, 1))
-        for start in range(0, len(X), n_at_once):
-            rows = slice(start, min(start + n_at_once, len(X)))
-            with np.errstate(over="ignore"):
-                Z = self.standardization.apply(X[rows])
-            if self.features is not None:
-                Z = self.features.clip(Z)
-            largest = np.finfo(np.float64).max
-            data = make_dataset(np.clip(Z, -largest, largest), np.zeros(len(Z)), "float64")
+        least, most = (rows_at_a_time(self.programs.size, n_values, N_ROWS) for n_values in VALUES_AT_A_TIME)
+        n_at_once = max(least, min(ROWS_AT_A_TIME, most))
+        for rows in row_blocks(len(X), n_at_once):
+            columns = features_by_column(X[rows], np.dtype(np.float64), self._as_in_training)
+            data = Dataset(columns, np.zeros(columns.shape[1]))
             with make_engine(data, self.forest.primitives, n_threads) as engine:
                 values: Matrix = engine.outputs(self.forest, self.programs).astype(np.float64, copy=False)
             with np.errstate(all="ignore"):
@@ -106,6 +107,15 @@ class Teams:
                 np.clip(values, self.terms.low[:, None], self.terms.high[:, None], out=values)
             values[~np.isfinite(values)] = 0.0  # no opinion
             yield rows, values
+
+    def _as_in_training(self, X: NDArray[Any]) -> Matrix:
+        """Standardised features, within what training rows showed, and finite."""
+        with np.errstate(over="ignore"):
+            Z = self.standardization.apply(X)
+        if self.features is not None:
+            Z = self.features.clip(Z)
+        largest = np.finfo(np.float64).max
+        return np.clip(Z, -largest, largest)
 
     def team_predictions(self, values: Matrix) -> Matrix:
         """Predictions of the teams, (n_teams, n_rows), from values of the terms: probabilities if logistic."""
@@ -134,5 +144,8 @@ class Teams:
 
     def all_members(self, X: NDArray[Any], n_threads: int = 1, target: int = 0) -> Matrix:
         """Predictions of every team of a target, (n_teams, n_rows)."""
-        parts = [self.team_predictions(v)[self.target_of == target] for _, v in self.term_values(X, n_threads)]
-        return np.concatenate(parts, axis=1)
+        is_own = self.target_of == target
+        found = np.empty((int(is_own.sum()), len(X)))
+        for rows, values in self.term_values(X, n_threads):
+            found[:, rows] = self.team_predictions(values)[is_own]
+        return found

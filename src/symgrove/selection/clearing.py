@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove._checks import check_whole
-from symgrove.blas import on_one_thread, product, single_blas_thread
+from symgrove.blas import on_one_thread, single_blas_thread
 from symgrove.rng import stream
 from symgrove.selection import clearing_kernels
 from symgrove.selection.clearing_kernels import Near
@@ -64,8 +64,8 @@ def _find_near(vectors: ArrayLike, radius: float, programs: Rows, row_of: ArrayL
     length = float(on_one_thread(np.linalg.norm, direction))
     with np.errstate(all="ignore"), single_blas_thread:  # of unusable programs
         # Row by row: a product of matrices rounds equal rows differently.
-        projection = np.array([product(row, direction) for row in matrix])
-        sizes = np.array([product(row, row) for row in matrix])
+        projection = on_one_thread(lambda: np.array([np.matmul(row, direction) for row in matrix]))
+        sizes = on_one_thread(lambda: np.array([np.matmul(row, row) for row in matrix]))
     used = rows[programs]
     rounding = 1e-13 * float(np.sqrt(sizes[used].max())) * length if programs.size else 0.0
     order = programs[np.argsort(projection[used], kind="stable")]

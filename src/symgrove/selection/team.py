@@ -1,7 +1,8 @@
 """Teams: which candidates join a sum of terms, and which terms leave it.
 
 A team is a weighted ridge regression on its terms. A candidate is worth what its joining takes off the team's
-objective, a term what its leaving adds to it; both are exact and need no refit.
+objective, a term what its leaving adds to it; both are exact and need no refit, only products of vectors. All arrays
+are of several teams, which come first.
 """
 
 from __future__ import annotations
@@ -17,78 +18,82 @@ from symgrove.selection import team_kernels
 Matrix = NDArray[np.float64]
 
 
-class Team(NamedTuple):
-    """One team; all arrays are changed in place.
+class TeamFit(NamedTuple):
+    """Teams as they are fitted; all arrays are changed in place. Slot 0 is the intercept.
 
     Attributes
     ----------
-    values : (n_slots, n_rows)
-        Standardised outputs of its terms; slot 0 is the intercept, all ones.
-    inverse : (n_slots, n_slots)
+    inverse : (n_teams, n_slots, n_slots)
         Of the weighted Gram matrix with the penalty; zero where a slot is empty.
-    coefficients : (n_slots,)
-    is_taken : (n_slots,)
+    coefficients, is_taken : (n_teams, n_slots)
+    penalty : (n_teams,)
+        Of the ridge.
     """
 
-    values: Matrix
     inverse: Matrix
     coefficients: Matrix
     is_taken: NDArray[np.bool_]
+    penalty: Matrix
 
 
-def add_terms(
-    team: Team, candidates: Matrix, weight: Matrix, score: Matrix, penalty: float, n_joining: int
-) -> list[tuple[int, int]]:
-    """Let up to `n_joining` candidates join, the best first, the others then judged beside it.
+class Judged(NamedTuple):
+    """Candidates beside their teams; all arrays are changed in place as others join.
 
-    Parameters
+    Attributes
     ----------
-    team : Team
-        With at least `n_joining` empty slots.
-    candidates : (n_candidates, n_rows)
-        Standardised outputs.
-    weight, score : (n_rows,)
-        Second and first derivative of the team's loss at its predictions: for squares, the weights, and the weights
-        times the residuals.
-    penalty : float
-        Of the ridge.
-
-    Returns
-    -------
-    joined : list of (slot, candidate)
+    crossed, projected : (n_teams, n_candidates, n_slots)
+        Weighted products with the team's terms, and these times the inverse.
+    own, perp : (n_teams, n_candidates)
+        Weighted sum of squares, and what of it the team cannot say.
+    scalar : (n_teams, n_candidates)
+        Product with the first derivative of the team's loss: for squares, with the weighted residuals.
     """
-    weighted = candidates * weight
-    crossed = product(weighted, team.values.T)
-    projected = product(crossed, team.inverse)
-    own = (weighted * candidates).sum(axis=1)
-    perp = own - (projected * crossed).sum(axis=1)
-    scalar = product(candidates, score)
-    joined = []
-    for slot in np.flatnonzero(~team.is_taken)[:n_joining].tolist():
-        chosen = team_kernels.best_candidate(scalar, perp, own, penalty)
-        if chosen < 0:
-            break
-        shared = product(weighted, candidates[chosen])
-        team_kernels.join(
-            team.inverse, team.coefficients, slot, chosen, projected, crossed, shared, scalar, perp, penalty
-        )
-        team.values[slot] = candidates[chosen]
-        team.is_taken[slot] = True
-        joined.append((slot, chosen))
+
+    crossed: Matrix
+    projected: Matrix
+    own: Matrix
+    perp: Matrix
+    scalar: Matrix
+
+
+class Joined(NamedTuple):
+    """Of each team, which of its candidates has joined, and its slot; -1 if none."""
+
+    chosen: NDArray[np.int64]
+    slot: NDArray[np.int64]
+
+
+def judge(teams: TeamFit, crossed: Matrix, own: Matrix, scalar: Matrix) -> Judged:
+    """Candidates beside their teams, from products; those of a candidate that does not count are all 0."""
+    projected = product(crossed, teams.inverse)
+    perp = own - (projected * crossed).sum(axis=2)
+    return Judged(crossed, projected, own, perp, scalar)
+
+
+def join_best(teams: TeamFit, judged: Judged) -> Joined:
+    """The candidate that lowers the objective of each team most into its first empty slot, if there are both."""
+    joined = Joined(*np.full((2, len(teams.penalty)), -1, dtype=np.int64))
+    team_kernels.join_best(teams, judged, joined)
     return joined
 
 
-def drop_terms(team: Team, max_terms: int) -> None:
-    """Let the least useful terms leave until `max_terms` are left."""
-    team_kernels.leave(team.inverse, team.coefficients, team.is_taken, max_terms)
+def stand_beside(teams: TeamFit, judged: Judged, joined: Joined, shared: Matrix) -> None:
+    """Judge the others beside those that have joined; `shared` are their weighted products, (n_teams, n_candidates)."""
+    team_kernels.stand_beside(teams, judged, joined, shared)
 
 
-def penalized_inverse(team: Team, weight: Matrix, penalty: float) -> Matrix:
-    """The inverse from scratch: (n_slots, n_slots), zero where a slot is empty. The intercept is not penalised."""
-    taken = np.flatnonzero(team.is_taken)
-    values = team.values[taken]
-    gram = product(values * weight, values.T)
-    gram[np.arange(1, taken.size), np.arange(1, taken.size)] += penalty
-    inverse = np.zeros_like(team.inverse)
-    inverse[np.ix_(taken, taken)] = on_one_thread(np.linalg.inv, gram)
+def drop_terms(teams: TeamFit, max_terms: int) -> None:
+    """Let the least useful terms leave until each team has `max_terms` left."""
+    team_kernels.drop_terms(teams, max_terms)
+
+
+def penalized_inverses(gram: Matrix, is_taken: NDArray[np.bool_], penalty: Matrix) -> Matrix:
+    """Inverses of Gram matrices with the penalty, zero where a slot is empty; the intercept is not penalised."""
+    diagonal = np.where(is_taken, penalty[:, None], 1.0)
+    diagonal[:, 0] = 0.0
+    slots = np.arange(gram.shape[1])
+    full = gram.copy()
+    full[:, slots, slots] += diagonal
+    inverse: Matrix = on_one_thread(np.linalg.inv, full)
+    inverse[:, slots, slots] *= is_taken  # beside the diagonal, what is empty is 0 already
     return inverse

@@ -165,6 +165,10 @@ class GroveConfiguration:
     n_close_of_all: int = 1200
     share_of_main: float = 0.5
 
+    def most_terms(self, max_terms: int, n_rows: int) -> int:
+        """Of a team on so many rows."""
+        return max(self.fewest_terms, min(max_terms, n_rows // self.rows_per_term))
+
 
 FOR_REGRESSION = GroveConfiguration(
     early_snapshots=(3, 10),

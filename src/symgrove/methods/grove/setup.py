@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.dataset import make_dataset
+from symgrove.dataset import Dataset, check_dtype, features_by_column
+from symgrove.engines.base import Engine
 from symgrove.engines.registry import make_engine
 from symgrove.fitness.bootstrap import bootstrap_counts, subsample_counts
 from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.primitives import PrimitiveSet
-from symgrove.methods.grove.configuration import CandidateRules, GroveConfiguration, Regime
+from symgrove.methods.grove.configuration import GroveConfiguration, Regime
+from symgrove.methods.grove.memory import team_needs
 from symgrove.methods.grove.teams import TeamEvolution, TeamState
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
 from symgrove.methods.side_by_side import SideBySide
+from symgrove.models.row_blocks import row_blocks, rows_at_a_time
 from symgrove.models.stack import Stack
 from symgrove.models.standardization import Standardization, no_standardization, standardization_of
 from symgrove.models.teams import Range, Teams
@@ -27,7 +29,6 @@ from symgrove.rng import stream
 from symgrove.variation.mixture import MixedVariation
 
 Matrix = NDArray[np.float64]
-SMALLEST_BUDGET = 1 << 20  # of a population, if there is as much
 
 
 class TeamSettings(NamedTuple):
@@ -64,44 +65,52 @@ def make_evolutions(settings: TeamSettings, regime: Regime, training: Rows, seed
     """Evolutions of teams on training rows, a population each; the samples are divided among them."""
     n_rows = len(training.X)
     if settings.sampling == "bootstrap":
-        counts = bootstrap_counts(n_rows, regime.n_teams, seed)
+        counts = bootstrap_counts(n_rows, regime.n_teams, seed, np.uint8)
     else:
-        counts = subsample_counts(n_rows, regime.n_teams, seed, float(settings.sampling))
+        counts = subsample_counts(n_rows, regime.n_teams, seed, float(settings.sampling), np.uint8)
     n_populations = min(regime.n_populations, regime.n_teams)
-    budget = max(settings.memory_budget // n_populations, min(settings.memory_budget, SMALLEST_BUDGET))
-    share = settings._replace(memory_budget=budget)
-    parts: list[TeamEvolution] = []
-    with ExitStack() as on_failure:
-        for i, own in enumerate(np.array_split(counts, n_populations)):
-            own_seed = seed if i == 0 else _seed_of_population(seed, i)
-            parts.append(on_failure.enter_context(_make_evolution(share, regime, training, own, own_seed)))
-        on_failure.pop_all()  # from now on the method closes the engines
-    return SideBySide(parts, _standardized(settings, training)[0], share_target=True)
+    standardization = _standardization(settings, training)
+    columns = features_by_column(training.X, check_dtype(settings.dtype), standardization.apply)
+    data = Dataset(columns, np.ascontiguousarray(training.targets[0]))
+    needs = team_needs(regime, training, settings.dtype, settings.configuration)
+    budget = settings.memory_budget
+    reserved = min(needs.reserved(n_rows), budget)
+    engine = make_engine(data, settings.primitives, settings.n_threads, budget, settings.engine, reserved)
+    parts = [
+        _make_evolution(settings, regime, training, standardization, own, own_engine, _seed_of_population(seed, i))
+        for i, (own, own_engine) in enumerate(
+            zip(np.array_split(counts, n_populations), engine.split(n_populations), strict=True)
+        )
+    ]
+    return SideBySide(parts, standardization, share_target=True)
 
 
 def _seed_of_population(seed: int, i: int) -> int:
-    return int(stream(seed, "population", i).integers(2**31))
+    return seed if i == 0 else int(stream(seed, "population", i).integers(2**31))
 
 
 def _make_evolution(
-    settings: TeamSettings, regime: Regime, training: Rows, counts: NDArray[Any], seed: int
+    settings: TeamSettings,
+    regime: Regime,
+    training: Rows,
+    standardization: Standardization,
+    counts: NDArray[Any],
+    engine: Engine,
+    seed: int,
 ) -> TeamEvolution:
-    _, Z = _standardized(settings, training)
-    n_rows = len(Z)
+    n_rows, n_features = training.X.shape
     row_weight = np.ones(n_rows) if training.weight is None else training.weight / training.weight.mean()
     n_targets = len(training.targets)
     centre, scale = _centre_and_scale(training, is_logistic=settings.is_logistic)
     own = settings.configuration
     rules = regime.rules
-    max_terms = max(own.fewest_terms, min(rules.max_terms, n_rows // own.rows_per_term))
-    data = make_dataset(Z, training.targets[0], settings.dtype)
+    max_terms = own.most_terms(rules.max_terms, n_rows)
     return TeamEvolution(
-        engine=make_engine(data, settings.primitives, settings.n_threads, settings.memory_budget, settings.engine),
-        vary=_mixture(Forest(Z.shape[1], settings.primitives), Z, regime.max_size, own.candidates, seed),
-        weights=np.tile(counts * row_weight, (n_targets, 1)),
+        engine=engine,
+        vary=_mixture(Forest(n_features, settings.primitives), training.X, standardization, regime, own, seed),
+        counts=counts,
         targets=(training.targets - centre) / scale,
-        target_of=np.repeat(np.arange(n_targets), len(counts)),
-        row_weight=row_weight / n_rows,
+        row_weight=row_weight,
         # No more may join than stay: room for them is taken for every team.
         rules=replace(rules, max_terms=max_terms, n_joining=min(rules.n_joining, max_terms)),
         candidates=own.candidates,
@@ -111,18 +120,34 @@ def _make_evolution(
     )
 
 
-def _mixture(forest: Forest, Z: Matrix, max_size: int, candidates: CandidateRules, seed: int) -> MixedVariation:
-    n_values = min(len(Z), candidates.n_data_values)
-    values = Z[stream(seed, "values").choice(len(Z), size=n_values, replace=False)].T
-    return MixedVariation(
-        forest, values, max_size, candidates.shares, candidates.share_of_constants, candidates.tree_height
-    )
+def _mixture(
+    forest: Forest,
+    X: Matrix,
+    standardization: Standardization,
+    regime: Regime,
+    configuration: GroveConfiguration,
+    seed: int,
+) -> MixedVariation:
+    own = configuration.candidates
+    n_values = min(len(X), own.n_data_values)
+    drawn = stream(seed, "values").choice(len(X), size=n_values, replace=False)
+    values = standardization.apply(X[drawn]).T
+    return MixedVariation(forest, values, regime.max_size, own.shares, own.share_of_constants, own.tree_height)
 
 
-def _standardized(settings: TeamSettings, training: Rows) -> tuple[Standardization, Matrix]:
+def _standardization(settings: TeamSettings, training: Rows) -> Standardization:
     X = training.X
-    found = standardization_of(X, training.weight) if settings.standardize else no_standardization(X.shape[1])
-    return found, found.apply(X)
+    return standardization_of(X, training.weight) if settings.standardize else no_standardization(X.shape[1])
+
+
+def _range_of_features(standardization: Standardization, X: Matrix) -> Range:
+    """Of standardised features."""
+    ranges = [
+        (Z.min(axis=0), Z.max(axis=0))
+        for Z in (standardization.apply(X[rows]) for rows in row_blocks(len(X), rows_at_a_time(X.shape[1])))
+    ]
+    low, high = zip(*ranges, strict=True)
+    return Range(np.min(low, axis=0), np.max(high, axis=0))
 
 
 def _centre_and_scale(training: Rows, *, is_logistic: bool) -> tuple[float, float]:
@@ -141,9 +166,9 @@ def to_teams(
 ) -> Teams:
     """The teams of the states as one ensemble with a forest of its own, in the units of the target."""
     evolutions = method.parts
-    standardization, Z = _standardized(settings, training)
+    standardization = _standardization(settings, training)
     centre, scale = _centre_and_scale(training, is_logistic=settings.is_logistic)
-    forest = Forest(Z.shape[1], settings.primitives)
+    forest = Forest(training.X.shape[1], settings.primitives)
     parts = [_collect(forest, *each) for each in zip(evolutions, states, strict=True)]
     # Populations may have the same program, features above all.
     programs, first = np.unique(np.concatenate([part.programs for part in parts]), return_index=True)
@@ -163,7 +188,7 @@ def to_teams(
         intercept=(centre + scale * np.concatenate([state.coefficients[:, 0] for state in states]))[order],
         target_of=target_of[order],
         standardization=standardization,
-        features=Range(Z.min(axis=0), Z.max(axis=0)) if settings.clip else None,
+        features=_range_of_features(standardization, training.X) if settings.clip else None,
         terms=Range(low, high) if settings.clip else None,
         predictions=Range(y.min(), y.max()) if settings.clip and not settings.is_logistic else None,
         aggregation=settings.aggregation,
@@ -196,7 +221,7 @@ def stack_of(
         for own in (tuple(states), *smaller)
     ]
     order = np.argsort(np.concatenate([evolution.target_of for evolution in evolutions]), kind="stable")
-    outside = np.concatenate([evolution.weights == 0 for evolution in evolutions])[order]
+    outside = np.concatenate([evolution.outside() for evolution in evolutions])[order]
     return Fitted(replace(stacks[0], smaller=tuple(stacks) if is_one_team else ()), [outside])
 
 
@@ -229,14 +254,3 @@ def base_of(training: Rows) -> Matrix:
     """What is predicted if nothing is known of a row: the mean of each target."""
     reach = np.maximum(np.abs(training.targets).max(axis=1, keepdims=True), 1e-300)
     return reach[:, 0] * np.average(training.targets / reach, axis=1, weights=training.weight)
-
-
-def table_bytes(regime: Regime, n_targets: int, n_rows: int, itemsize: int) -> int:
-    """Memory for the values of the teams' terms and of the candidates."""
-    n_vectors = regime.n_teams * n_targets * (1 + regime.rules.max_terms + regime.rules.n_joining)
-    return int((n_vectors + 3 * regime.rules.population_size) * n_rows * itemsize)
-
-
-def rows_that_fit(regime: Regime, n_targets: int, itemsize: int, budget: int) -> int:
-    """How many training rows the budget has room for."""
-    return max(budget // table_bytes(regime, n_targets, 1, itemsize), 1)

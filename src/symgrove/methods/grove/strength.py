@@ -26,6 +26,7 @@ from symgrove.evolution.loop import Control
 from symgrove.evolution.run import Result, RunControl, run
 from symgrove.evolution.stopping import MaxGenerations, OutOfTime
 from symgrove.methods.grove.configuration import Folds, Regime
+from symgrove.methods.grove.memory import draw_rows, team_needs
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, to_teams
 from symgrove.methods.grove.teams import TeamEvolution
 from symgrove.methods.grove.weights import Strength, weigh
@@ -121,7 +122,8 @@ def choose_strength(
         rest = training.take(np.setdiff1d(np.arange(len(training.X)), held_out))
         for r, regime in enumerate(cheaper):
             own_seed = int(stream(seed, "fold", f * len(cheaper) + r).integers(2**31))
-            _predict_fold(settings, regime, rest, training.X[held_out], own_seed, record, (f, r), held_out)
+            own = rows_within(settings, regime, rest, own_seed)
+            _predict_fold(settings, regime, own, training.X[held_out], own_seed, record, (f, r), held_out)
     strongest = len(cheaper[0].snapshots) - 1
     rules = settings.configuration.folds
     return weigh(
@@ -213,10 +215,11 @@ def _predict_fold(
 
 
 def grow(settings: TeamSettings, regime: Regime, training: Rows, seed: int, around: Surroundings) -> Iterator[Teams]:
-    """Evolve from scratch on all rows; an ensemble after every snapshot."""
+    """Evolve from scratch on all rows, or as many as there is room for; an ensemble after every snapshot."""
     if not regime.snapshots:
         return
     name = f"all rows {regime.name}"
+    training = rows_within(settings, regime, training, seed)
     with make_evolutions(settings, regime, training, seed) as method:
         result = None
         for generation in regime.snapshots:
@@ -230,6 +233,12 @@ def grow(settings: TeamSettings, regime: Regime, training: Rows, seed: int, arou
                 state = result.state
                 around.save(part, method.to_arrays(state), name, is_last=generation == regime.snapshots[-1])
             yield to_teams(settings, method, state, training)
+
+
+def rows_within(settings: TeamSettings, regime: Regime, rows: Rows, seed: int) -> Rows:
+    """All rows, or as many as the memory budget has room for, drawn at random."""
+    needs = team_needs(regime, rows, settings.dtype, settings.configuration)
+    return draw_rows(rows, needs.rows_within(settings.memory_budget), seed)
 
 
 def for_folds(regime: Regime, folds: Folds) -> Regime:

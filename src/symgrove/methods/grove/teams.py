@@ -12,31 +12,27 @@ A candidate is judged by what it adds to the team that a sample already has, not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.blas import product, single_blas_thread
+from symgrove.engines.base import Handle, Index
 from symgrove.fitness.terms import Terms, make_terms, random_direction
-from symgrove.forest.forest import Ids
+from symgrove.forest.forest import Forest, Ids
 from symgrove.methods.base import ForestMethod, ForestState, check_array, check_ids, nodes_of
 from symgrove.methods.grove.configuration import CandidateRules, TeamRules
+from symgrove.methods.grove.fits import TeamFits
 from symgrove.rng import stream
-from symgrove.selection.team import Team, add_terms, drop_terms, penalized_inverse
+from symgrove.selection.team import TeamFit, drop_terms, join_best, judge, stand_beside
 from symgrove.variation.mixture import MixedVariation
 
 Matrix = NDArray[np.float64]
 # Updates lose digits; after so many generations inverses are made anew.
 GENERATIONS_BETWEEN_REFRESHES = 16
-# Of the logistic loss: the least curvature, the largest log odds, the largest change of a coefficient in a step.
-LEAST_CURVATURE = 1e-3
-LARGEST_LOG_ODDS = 15.0
-LARGEST_STEP = 3.0
-STEP_SHARES = (1.0, 0.5, 0.25, 0.1)
 N_NEWTON_STEPS = 5  # to fit a team from scratch
 
 
@@ -56,14 +52,29 @@ class TeamState(ForestState):
     ids: ClassVar[tuple[str, ...]] = ("roots",)
 
 
+class _Candidates(NamedTuple):
+    """Terms that may join, and their vectors."""
+
+    terms: Terms
+    vectors: Handle
+
+
 @dataclass
 class _Tables:
-    """Outputs of the teams' terms and their predictions, for one state; made anew when they are of another."""
+    """What is known of the teams' terms, (n_teams, n_slots), and the teams' predictions, for one state.
+
+    Made anew when they are of another. Keys are NaN where a slot is empty.
+    """
 
     of: TeamState | None = None
-    values: Matrix = field(default_factory=lambda: np.zeros((0, 0, 0)))
-    keys: Matrix = field(default_factory=lambda: np.zeros((0, 0)))  # of the terms; NaN where a slot is empty
-    predictions: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    key: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    centre: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    spread: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    predictions: Handle = None
+
+    def columns_from(self, terms: Terms) -> Iterator[tuple[Matrix, Matrix]]:
+        """The tables of terms, each with what terms say for it."""
+        return zip((self.key, self.centre, self.spread), (terms.key, terms.centre, terms.spread), strict=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +85,12 @@ class TeamEvolution(ForestMethod):
     ----------
     vary
         Makes programs.
-    weights : (n_teams, n_rows)
-        Bootstrap counts times sample weights.
+    counts : (n_samples, n_rows)
+        How often each sample has each row; there is a team for each target and sample.
     targets : (n_targets, n_rows)
         Standardised, or 0 and 1.
-    target_of : (n_teams,)
-        The target of each team.
     row_weight : (n_rows,)
-        Sample weights; they sum to one.
+        Sample weights; their mean is one.
     n_close : int
         Of a large window, so many candidates are judged in full: those closest to the residuals.
     candidates : CandidateRules
@@ -91,9 +100,8 @@ class TeamEvolution(ForestMethod):
     """
 
     vary: MixedVariation
-    weights: Matrix
+    counts: NDArray[Any]
     targets: Matrix
-    target_of: NDArray[np.intp]
     row_weight: Matrix
     rules: TeamRules
     candidates: CandidateRules
@@ -105,7 +113,16 @@ class TeamEvolution(ForestMethod):
     @property
     def n_teams(self) -> int:
         """Teams of all targets."""
-        return len(self.weights)
+        return len(self.targets) * len(self.counts)
+
+    @property
+    def target_of(self) -> Index:
+        """The target of each team."""
+        return np.repeat(np.arange(len(self.targets)), len(self.counts))
+
+    def outside(self) -> NDArray[np.bool_]:
+        """Which rows each team was not fitted on, (n_teams, n_rows)."""
+        return np.tile((self.counts == 0) | (self.row_weight == 0), (len(self.targets), 1))
 
     @property
     def n_slots(self) -> int:
@@ -121,13 +138,13 @@ class TeamEvolution(ForestMethod):
         is_taken = np.zeros(shape, dtype=np.bool_)
         is_taken[:, 0] = True
         inverse = np.zeros((self.n_teams, 0, 0) if self.is_logistic else (*shape, self.n_slots))
-        mean = (self.weights * self.targets[self.target_of]).sum(axis=1) / self._total
+        mean = self.fits.means
         if self.is_logistic:
             share = np.clip(mean, 1e-3, 1 - 1e-3)
             coefficients[:, 0] = np.log(share / (1 - share))
         else:
             coefficients[:, 0] = mean
-            inverse[:, 0, 0] = 1.0 / self._total
+            inverse[:, 0, 0] = 1.0 / self.fits.total
         state = TeamState(
             generation=-1,
             n_evaluations=0,
@@ -143,9 +160,9 @@ class TeamEvolution(ForestMethod):
     def advance(self, state: TeamState) -> TeamState:
         """One generation; nodes are only appended, so that `rollback` can undo it."""
         children = np.unique(self._breed(state))
-        outputs = self.engine.outputs(state.forest, children)
-        candidates = self._make_terms(children, outputs)
         tables = self._fill_tables(state)
+        vectors, slots = self._vectors_of(state, tables)
+        candidates = self._candidates(state.forest, children)
         tables.of = None  # until every team is done
         new = replace(
             state,
@@ -157,10 +174,9 @@ class TeamEvolution(ForestMethod):
             is_taken=state.is_taken.copy(),
             inverse=state.inverse.copy(),
         )
-        if candidates.root.size:
-            with single_blas_thread:
-                self._improve(new, tables, candidates)
-        new = replace(new, errors=self._errors(tables.predictions))
+        if candidates.terms.root.size:
+            self._improve(new, tables, candidates, vectors, slots)
+        new = replace(new, errors=self.fits.errors(tables.predictions))
         tables.of = new
         return new
 
@@ -208,193 +224,195 @@ class TeamEvolution(ForestMethod):
         bases, donors = state.roots[owner, 1 + first[owner, position]]
         return self.vary(state.forest, bases, donors, rng)
 
-    # Teams
+    def _candidates(self, forest: Forest, children: Ids) -> _Candidates:
+        """Those of the children that are usable and different."""
+        vectors = self.engine.evaluate(forest, children)
+        terms = self._make_terms(children, vectors)
+        return _Candidates(terms, vectors[terms.position].standardized(terms.centre, terms.spread))
 
-    def _improve(self, state: TeamState, tables: _Tables, candidates: Terms) -> None:
-        """Let terms join every team; arrays of the state and the tables are changed in place."""
-        seen = self._windows(tables, candidates, state.generation)
-
-        def improve(j: int) -> None:
-            inverse = state.inverse[j] if state.inverse.size else np.zeros((self.n_slots, self.n_slots))
-            team = Team(tables.values[j], inverse, state.coefficients[j], state.is_taken[j])
-            self._improve_team(j, team, state, tables, candidates, seen[j])
-
-        self.engine.map(improve, self.n_teams)
-
-    def _improve_team(
-        self, j: int, team: Team, state: TeamState, tables: _Tables, candidates: Terms, seen: NDArray[np.intp]
-    ) -> None:
-        rules = self.rules
-        is_due = self.is_logistic or state.generation % GENERATIONS_BETWEEN_REFRESHES == 0
-        weight, score = self._derivatives(j, tables.predictions[j])
-        if is_due:
-            team.inverse[:] = penalized_inverse(team, weight, self._penalty(j))
-        is_known = (candidates.key[seen][:, None] == tables.keys[j]).any(axis=1)
-        seen = seen[~is_known]
-        before = team.coefficients.copy()
-        joined = add_terms(
-            team, candidates.values[seen].astype(np.float64), weight, score, self._penalty(j), rules.n_joining
-        )
-        for slot, chosen in joined:
-            state.roots[j, slot] = candidates.root[seen[chosen]]
-            tables.keys[j, slot] = candidates.key[seen[chosen]]
-        if self.is_logistic:
-            team.coefficients[:] = before  # a full step may lead far away where curvature is small
-        if self.is_logistic and self._newton(j, team) < 1.0:
-            weight, _ = self._derivatives(j, product(team.coefficients, team.values))
-            team.inverse[:] = penalized_inverse(team, weight, self._penalty(j))
-            self._newton(j, team)
-        drop_terms(team, rules.max_terms)
-        state.roots[j, ~team.is_taken] = -1
-        tables.keys[j, ~team.is_taken] = np.nan
-        if self.is_logistic:
-            self._newton(j, team)
-        tables.predictions[j] = product(team.coefficients, team.values)
-
-    def _windows(self, tables: _Tables, candidates: Terms, generation: int) -> NDArray[np.intp]:
-        """Candidates that each team judges in full, (n_teams, n_judged).
-
-        Every team looks at a random window. Of a large one, those count whose correlation with the team's residuals is
-        highest: a product or two for all teams, instead of one with all terms for each team.
-        """
-        n = candidates.root.size
-        rng = stream(self.seed, "window", generation)
-        keys = rng.random((self.n_teams, n))
-        n_seen = min(self.rules.window, n)
-        if n_seen <= self.n_close:
-            return _smallest(keys, n_seen)
-        derivatives = [self._derivatives(j, tables.predictions[j]) for j in range(self.n_teams)]
-        dtype = self.engine.dtype
-        share = product(np.stack([score for _, score in derivatives]).astype(dtype), candidates.values.T) ** 2
-        if self.is_logistic:  # else the sums of squares are much alike: all terms have a mean square of one
-            weights = np.stack([weight for weight, _ in derivatives]).astype(dtype)
-            penalties = np.array([self._penalty(j) for j in range(self.n_teams)])
-            share /= product(weights, (candidates.values**2).T) + penalties[:, None]
-        share[keys > np.partition(keys, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
-        return _smallest(-share, self.n_close)
-
-    def _derivatives(self, j: int, predictions: Matrix) -> tuple[Matrix, Matrix]:
-        """Second and first derivative of a team's loss at its predictions, on every row."""
-        weight = self.weights[j]
-        target = self.targets[self.target_of[j]]
-        if not self.is_logistic:
-            return weight, weight * (target - predictions)
-        probability = _probability(predictions)
-        curvature = np.maximum(probability * (1 - probability), LEAST_CURVATURE)
-        return weight * curvature, weight * (target - probability)
-
-    def _newton(self, j: int, team: Team) -> float:
-        """One step towards the team's best coefficients, with the inverse as it is, or the share of it that is one."""
-        penalty = np.full(team.coefficients.size, self._penalty(j))
-        penalty[0] = 0.0
-        predictions = product(team.coefficients, team.values)
-        _, score = self._derivatives(j, predictions)
-        gradient = product(team.values, score) - penalty * team.coefficients
-        step = np.clip(product(team.inverse, gradient), -LARGEST_STEP, LARGEST_STEP)
-        change = product(step, team.values)
-
-        def objective(share: float) -> float:
-            coefficients = team.coefficients + share * step
-            loss = self._losses(j, predictions + share * change)
-            return float(product(self.weights[j], loss) + product(0.5 * penalty, coefficients**2))
-
-        before = objective(0.0)
-        for share in STEP_SHARES:
-            if objective(share) < before:
-                team.coefficients[:] += share * step
-                return share
-        return 0.0
+    def _make_terms(self, roots: Ids, vectors: Handle, *, keep_all: bool = False) -> Terms:
+        own = self.candidates
+        summary = self.engine.summaries(vectors, self.row_weight / self.engine.n_rows, self._direction)
+        digits = own.digits[0 if self.engine.dtype == np.float64 else 1]
+        return make_terms(roots, summary, digits, keep_all=keep_all, nearly_constant=own.nearly_constant)
 
     @cached_property
-    def _total(self) -> Matrix:
-        """Weight of each team's sample."""
-        return self.weights.sum(axis=1)
+    def _direction(self) -> Matrix:
+        return random_direction(self.engine.n_rows, self.seed)
 
-    def _penalty(self, j: int) -> float:
-        """Ridge penalty in the units of the Gram matrix; the logistic loss has at most a quarter of the curvature."""
-        return self.rules.ridge * float(self._total[j]) * (0.25 if self.is_logistic else 1.0)
+    # Teams
 
-    def _errors(self, predictions: Matrix) -> Matrix:
-        """Mean loss of every team on its sample."""
-        losses = np.stack([self._losses(j, own) for j, own in enumerate(predictions)])
-        return (self.weights * losses).sum(axis=1) / self._total
+    @cached_property
+    def fits(self) -> TeamFits:
+        """How coefficients are found."""
+        return TeamFits(self.engine, self.counts, self.row_weight, self.targets, self.rules.ridge, self.is_logistic)
 
-    def _losses(self, j: int, predictions: Matrix) -> Matrix:
-        """Loss of a team on every row: squares, or minus the logarithm of the probability of the label."""
-        target = self.targets[self.target_of[j]]
-        if not self.is_logistic:
-            return (target - predictions) ** 2
-        # As log(1 + exp(-margin)), without overflow; logaddexp does the same five times slower.
-        margin = np.where(target > 0.5, predictions, -predictions)
-        return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0)
+    def _improve(
+        self, state: TeamState, tables: _Tables, candidates: _Candidates, vectors: Handle, slots: Index
+    ) -> None:
+        """Let terms join every team, and others leave; arrays of the state and the tables are changed in place."""
+        everybody = np.arange(self.n_teams)
+        weights = self.fits.curvatures(everybody, tables.predictions)
+        scores = self.fits.scores(everybody, tables.predictions)
+        inverse = state.inverse
+        if self.is_logistic or state.generation % GENERATIONS_BETWEEN_REFRESHES == 0:
+            inverse = self.fits.inverses(everybody, vectors, slots, weights)
+        teams = TeamFit(inverse, state.coefficients, state.is_taken, self.fits.penalty)
+        before = state.coefficients.copy()
+        slots = self._join(teams, state, tables, candidates, vectors, slots, (weights, scores))
+        both = vectors + candidates.vectors
+        if self.is_logistic:
+            state.coefficients[:] = before  # a full step may lead far away where curvature is small
+            self._newton_twice(state, inverse, both, slots, tables.predictions)
+        drop_terms(teams, self.rules.max_terms)
+        has_left = ~state.is_taken
+        slots[has_left], state.roots[has_left], tables.key[has_left] = -1, -1, np.nan
+        predictions = self.engine.combine(state.coefficients, both, slots)
+        if self.is_logistic:
+            self.fits.newton(everybody, both, slots, inverse, state.coefficients, predictions)
+            # Not what the step led to, which differs in the last bits from what a resumed run finds.
+            predictions = self.engine.combine(state.coefficients, both, slots)
+        else:
+            state.inverse[:] = inverse
+        tables.predictions = predictions
+
+    def _join(
+        self,
+        teams: TeamFit,
+        state: TeamState,
+        tables: _Tables,
+        candidates: _Candidates,
+        vectors: Handle,
+        slots: Index,
+        derivatives: tuple[Handle, Handle],
+    ) -> Index:
+        """Let the best candidates join each team; which vector is then in which slot, candidates after the others."""
+        weights, _ = derivatives
+        terms, own_vectors = candidates
+        seen, scalar = self._windows(candidates, *derivatives, tables.key, state.generation)
+        crossed = self.engine.products(own_vectors, vectors, weights, seen, slots)
+        judged = judge(teams, crossed, self.engine.squares(own_vectors, weights, seen), scalar)
+        slots = slots.copy()
+        for n_joined in range(1, self.rules.n_joining + 1):
+            joined = join_best(teams, judged)
+            j = np.flatnonzero(joined.chosen >= 0)
+            slot, chosen = joined.slot[j], seen[j, joined.chosen[j]]
+            slots[j, slot] = len(vectors) + chosen
+            state.roots[j, slot] = terms.root[chosen]
+            for table, known in tables.columns_from(terms):
+                table[j, slot] = known[chosen]
+            if not j.size or n_joined == self.rules.n_joining:
+                break
+            newest = np.full((self.n_teams, 1), -1)
+            newest[j, 0] = chosen
+            shared = self.engine.products(own_vectors, own_vectors, weights, newest, seen)[:, 0]
+            stand_beside(teams, judged, joined, shared)
+        return slots
+
+    def _newton_twice(
+        self, state: TeamState, inverse: Matrix, vectors: Handle, slots: Index, predictions: Handle
+    ) -> None:
+        """A step for every team, and another from there for those that could not make a whole one."""
+        fits, everybody = self.fits, np.arange(self.n_teams)
+        shares, predictions = fits.newton(everybody, vectors, slots, inverse, state.coefficients, predictions)
+        again = np.flatnonzero(shares < 1.0)
+        if again.size:
+            weights = fits.curvatures(again, predictions[again])
+            inverse[again] = fits.inverses(again, vectors, slots[again], weights)
+            fits.newton(again, vectors, slots[again], inverse[again], state.coefficients, predictions[again])
+
+    def _windows(
+        self, candidates: _Candidates, weights: Handle, scores: Handle, keys: Matrix, generation: int
+    ) -> tuple[Index, Matrix]:
+        """Candidates that each team judges in full, and their products with the scores, (n_teams, n_judged).
+
+        Every team looks at a random window. Of a large one, those count whose correlation with the team's residuals is
+        highest: a product or two for all teams, instead of one with all terms for each team. Terms that a team has are
+        -1.
+        """
+        terms, vectors = candidates
+        n = terms.root.size
+        order = stream(self.seed, "window", generation).random((self.n_teams, n))
+        n_seen = min(self.rules.window, n)
+        if n_seen <= self.n_close:
+            seen = _smallest(order, n_seen)
+        else:
+            found = self.engine.products(scores, vectors)[0]
+            share = found**2
+            if self.is_logistic:  # else the sums of squares are much alike: all terms have a mean square of one
+                share /= self.engine.squares(vectors, weights) + self.fits.penalty[:, None]
+            share[order > np.partition(order, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
+            seen = _smallest(-share, self.n_close)
+        is_known = (terms.key[seen][:, :, None] == keys[:, None, :]).any(axis=2)
+        seen = np.where(is_known, -1, seen)
+        if n_seen <= self.n_close:
+            itself = np.arange(self.n_teams)[:, None]
+            return seen, self.engine.products(scores, vectors, None, itself, seen)[:, 0]
+        return seen, np.where(is_known, 0.0, np.take_along_axis(found, seen, axis=1))
 
     def shrink(self, state: TeamState) -> list[TeamState]:
         """States of a single team with one term fewer at a time, the least useful leaving first, each fitted anew."""
-        values = self._fill_tables(state).values[0]
-        coefficients, is_taken, roots = (a[0].copy() for a in (state.coefficients, state.is_taken, state.roots))
-        is_taken[1:] &= coefficients[1:] != 0  # one that just joined may have no coefficient yet
-        team = Team(values, np.zeros((self.n_slots, self.n_slots)), coefficients, is_taken)
+        vectors, slots = self._vectors_of(state, self._fill_tables(state))
+        coefficients, is_taken, roots = state.coefficients.copy(), state.is_taken.copy(), state.roots.copy()
+        is_taken[:, 1:] &= coefficients[:, 1:] != 0  # one that just joined may have no coefficient yet
         smaller = []
-        with single_blas_thread:
-            for n_terms in range(int(is_taken.sum()) - 2, 0, -1):
-                self._refit(team)
-                drop_terms(team, n_terms)
-                self._refit(team)
-                roots[~is_taken] = -1
-                errors = self._errors(product(coefficients, values)[None])
-                arrays = (a[None].copy() for a in (roots, coefficients, is_taken))
-                smaller.append(replace(state, **dict(zip(_TEAM, arrays, strict=True)), errors=errors))
+        for n_terms in range(int(is_taken.sum()) - 2, 0, -1):
+            inverse = self._refit(vectors, np.where(is_taken, slots, -1), coefficients)
+            drop_terms(TeamFit(inverse, coefficients, is_taken, self.fits.penalty), n_terms)
+            own_slots = np.where(is_taken, slots, -1)
+            self._refit(vectors, own_slots, coefficients)
+            roots[~is_taken] = -1
+            errors = self.fits.errors(self.engine.combine(coefficients, vectors, own_slots))
+            taken = is_taken.copy()
+            smaller.append(
+                replace(state, roots=roots.copy(), coefficients=coefficients.copy(), is_taken=taken, errors=errors)
+            )
         return smaller
 
-    def _refit(self, team: Team) -> None:
-        """The best coefficients of the first team's terms."""
+    def _refit(self, vectors: Handle, slots: Index, coefficients: Matrix) -> Matrix:
+        """The best coefficients of the first team's terms, and the inverse that goes with them."""
+        team, fits = np.zeros(1, dtype=np.intp), self.fits
         for _ in range(N_NEWTON_STEPS if self.is_logistic else 1):
-            weight, _ = self._derivatives(0, product(team.coefficients, team.values))
-            team.inverse[:] = penalized_inverse(team, weight, self._penalty(0))
+            predictions = self.engine.combine(coefficients, vectors, slots)
+            inverse = fits.inverses(team, vectors, slots, fits.curvatures(team, predictions))
             if self.is_logistic:
-                self._newton(0, team)
-        if not self.is_logistic:
-            team.coefficients[:] = product(team.inverse, product(team.values, self.weights[0] * self.targets[0]))
+                fits.newton(team, vectors, slots, inverse, coefficients, predictions)
+            else:
+                coefficients[:] = fits.solution(inverse, vectors, slots)
+        return inverse
 
     # Tables and saving
+
+    def _vectors_of(self, state: TeamState, tables: _Tables) -> tuple[Handle, Index]:
+        """The vectors of the intercept and of all distinct terms, and which of them is in each slot of a team."""
+        is_term = state.roots >= 0
+        roots, first, position = np.unique(state.roots[is_term], return_index=True, return_inverse=True)
+        slots = np.full(state.roots.shape, -1, dtype=np.intp)
+        slots[:, 0] = 0
+        slots[is_term] = 1 + position.ravel()
+        terms = self.engine.evaluate(state.forest, roots, keep=True)
+        centre, spread = tables.centre[is_term][first], tables.spread[is_term][first]
+        return self.fits.ones + terms.standardized(centre, spread), slots
 
     def _fill_tables(self, state: TeamState) -> _Tables:
         tables = self._tables
         if tables.of is state:
             return tables
+        tables.of = None  # until all are made
         is_term = state.roots >= 0
         roots, position = np.unique(state.roots[is_term], return_inverse=True)
-        shape = self.n_teams, self.n_slots, self.engine.n_rows
-        tables.values = np.zeros(shape)  # float64 throughout: sums of products in float32 lose the penalty
-        tables.values[:, 0] = 1.0
-        tables.keys = np.full(shape[:2], np.nan)
-        if roots.size:
-            terms = self.terms(state, roots)
-            tables.values[is_term] = terms.values[position.ravel()]
-            tables.keys[is_term] = terms.key[position.ravel()]
-        with single_blas_thread:
-            tables.predictions = np.stack(
-                [product(c, v) for c, v in zip(state.coefficients, tables.values, strict=True)]
-            )
+        tables.key, tables.centre, tables.spread = (np.full(is_term.shape, np.nan) for _ in range(3))
+        terms = self.terms(state, roots)
+        for table, known in tables.columns_from(terms):
+            table[is_term] = known[position.ravel()]
+        vectors, slots = self._vectors_of(state, tables)
+        tables.predictions = self.engine.combine(state.coefficients, vectors, slots)
         tables.of = state
         return tables
 
     def terms(self, state: TeamState, roots: Ids) -> Terms:
         """Distinct programs of a state as terms."""
-        outputs = self.engine.outputs(state.forest, roots)
-        return self._make_terms(roots, outputs, keep_all=True)
-
-    def _make_terms(self, roots: Ids, outputs: NDArray[Any], *, keep_all: bool = False) -> Terms:
-        own = self.candidates
-        return make_terms(
-            roots,
-            outputs,
-            self.row_weight,
-            random_direction(self.engine.n_rows, self.seed),
-            keep_all=keep_all,
-            nearly_constant=own.nearly_constant,
-            digits=own.digits[0 if outputs.dtype == np.float64 else 1],
-        )
+        return self._make_terms(roots, self.engine.evaluate(state.forest, roots, keep=True), keep_all=True)
 
     def check_arrays(self, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> None:
         shape = self.n_teams, self.n_slots
@@ -405,14 +423,7 @@ class TeamEvolution(ForestMethod):
         inverse = (self.n_teams, 0, 0) if self.is_logistic else (*shape, self.n_slots)
         check_array("inverse", arrays["inverse"], inverse, "f")
         if ((arrays["roots"] >= 0) != arrays["is_taken"])[:, 1:].any():
-            raise ValueError("a place of a team has a term exactly if it is taken")
-
-
-_TEAM = ("roots", "coefficients", "is_taken")
-
-
-def _probability(log_odds: Matrix) -> Matrix:
-    return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
+            raise ValueError("a slot of a team has a term exactly if it is taken")
 
 
 def _smallest(keys: Matrix, n: int) -> NDArray[np.intp]:

@@ -1,0 +1,353 @@
+"""Vectors that stay where the rows are, and what the CPU engine makes of them: products, combinations, sums.
+
+Rows are taken in blocks, and sums of blocks are added in the order of the rows. Which thread does what changes no sum,
+because each result belongs to one thread.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symgrove.engines import resident_kernels
+from symgrove.engines.base import Function
+from symgrove.engines.resident_kernels import Places
+from symgrove.engines.threads import Work
+from symgrove.engines.workspace import PANEL_ROWS, ROW_PADDING
+from symgrove.fitness.terms import VectorSummary
+
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# A constant, because the order of sums, and so the last bits, depend on it. A block of four vectors stays in the
+# first-level cache, one of a hundred in the second.
+ROWS_AT_A_TIME = 1024
+VECTORS_OF_A_TASK = 128
+VALUES_OF_A_CALL = 1 << 14  # that an element-wise function sees at a time
+NO_PLACES = Places(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class HostVectors:
+    """Vectors in the memory of the host; `owners` keep it."""
+
+    places: Places
+    n_rows: int
+    owners: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return self.places.address.size
+
+    def __getitem__(self, index: ArrayLike) -> HostVectors:
+        chosen = np.atleast_1d(np.asarray(index))
+        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp, copy=False)
+        address, is_double, centre, scale = self.places
+        places = Places(address[chosen], is_double[chosen], centre[chosen], scale[chosen])
+        return HostVectors(places, self.n_rows, self.owners)
+
+    def __add__(self, other: HostVectors) -> HostVectors:
+        places = [np.concatenate(pair) for pair in zip(self.places, other.places, strict=True)]
+        return HostVectors(Places(*places), self.n_rows, self.owners + other.owners)
+
+    def standardized(self, centre: Matrix, spread: Matrix) -> HostVectors:
+        """The same vectors, read as (x - centre) / spread."""
+        own = self.places
+        scale = own.scale / spread
+        return HostVectors(own._replace(centre=own.centre + centre / own.scale, scale=scale), self.n_rows, self.owners)
+
+
+def vectors_at(address: NDArray[np.int64], dtype: np.dtype[Any], n_rows: int, *owners: Any) -> HostVectors:
+    """Vectors of a dtype at these addresses."""
+    k = address.size
+    places = Places(address, np.full(k, dtype == np.float64), np.zeros(k), np.ones(k))
+    return HostVectors(places, n_rows, owners)
+
+
+def vectors_in(rows: NDArray[Any], n_rows: int | None = None) -> HostVectors:
+    """Rows of an array as vectors; they may be longer than a vector."""
+    address = rows.ctypes.data + rows.strides[0] * np.arange(len(rows), dtype=np.int64)
+    return vectors_at(address, rows.dtype, rows.shape[1] if n_rows is None else n_rows, rows)
+
+
+class Room:
+    """Rows for vectors that are soon written over, shared by engines that are used in turn."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.n_users = 1
+        self._rows = np.empty((0, 0), dtype=dtype)
+
+    @property
+    def n_bytes(self) -> int:
+        return self._rows.nbytes
+
+    def clear(self) -> None:
+        """Free the memory."""
+        self._rows = np.empty((0, 0), dtype=self._rows.dtype)
+
+    def rows(self, n_vectors: int, vector_bytes: int) -> NDArray[Any]:
+        """So many rows of so many bytes; what they held is lost."""
+        shape = n_vectors, vector_bytes // self._rows.itemsize
+        if self._rows.shape[0] < n_vectors or self._rows.shape[1] != shape[1]:
+            self.clear()  # before there is more, so that there are never both
+            self._rows = np.empty(shape, dtype=self._rows.dtype)
+        return self._rows[:n_vectors]
+
+
+ShareOut = Callable[[Work, list[Any]], None]
+
+
+class HostOperations(ABC):
+    """Operations of the contract on vectors in the memory of the host."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Of the data."""
+
+    @abstractmethod
+    def _share_out(self, work: Work, tasks: list[Any]) -> None:
+        """Call `work` with disjoint parts of the tasks, each on one thread."""
+
+    def put(self, rows: ArrayLike) -> HostVectors:
+        own = np.array(rows, dtype=np.float64, order="C", ndmin=2)
+        if own.ndim != 2 or own.shape[1] != self.n_rows:
+            raise ValueError(f"rows must have shape (n_vectors, {self.n_rows}), got {own.shape}.")
+        return vectors_in(own)
+
+    def fetch(self, vectors: HostVectors) -> Matrix:
+        return fetch(vectors)
+
+    def combine(self, coefficients: Matrix, vectors: HostVectors, index: Index | None = None) -> HostVectors:
+        return combine(self._share_out, coefficients, vectors, index)
+
+    def apply(self, function: Function, *vectors: HostVectors) -> HostVectors:
+        return apply(self._share_out, function, vectors)
+
+    def sums(self, function: Function, *vectors: HostVectors, weights: HostVectors | None = None) -> Matrix:
+        return sums(self._share_out, function, vectors, weights)
+
+    def products(
+        self,
+        left: HostVectors,
+        right: HostVectors,
+        weights: HostVectors | None = None,
+        left_index: Index | None = None,
+        right_index: Index | None = None,
+    ) -> Matrix:
+        return products(self._share_out, left, right, weights, left_index, right_index)
+
+    def squares(self, vectors: HostVectors, weights: HostVectors, index: Index | None = None) -> Matrix:
+        return squares(self._share_out, vectors, weights, index)
+
+    def summaries(self, vectors: HostVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
+        return summaries(self._share_out, vectors, weight, direction)
+
+
+def products(
+    share_out: ShareOut,
+    left: HostVectors,
+    right: HostVectors,
+    weights: HostVectors | None,
+    left_index: Index | None,
+    right_index: Index | None,
+    *,
+    is_squared: bool = False,
+) -> Matrix:
+    """See `Engine.products`; with `is_squared`, vectors on the right are squared."""
+    given = {len(a) for a in (weights, left_index, right_index) if a is not None} or {1}
+    if len(given) > 1:
+        raise ValueError(f"weights and indices must be of equally many products, got {sorted(given)}.")
+    (n_products,) = given
+    left_index = _checked(left_index, left, n_products)
+    right_index = _checked(right_index, right, n_products)
+    _check_rows(left, right, weights)
+    n_left, n_right = left_index.shape[1], right_index.shape[1]
+    out = np.zeros((n_products, n_left, n_right))
+    weight_places = NO_PLACES if weights is None else weights.places
+    tasks = [
+        (j, b, min(b + VECTORS_OF_A_TASK, n_right))
+        for j in range(n_products)
+        for b in range(0, n_right, VECTORS_OF_A_TASK)
+    ]
+
+    def work(own: list[Any], check: Callable[[], None]) -> None:
+        own_tasks = np.array(own, dtype=np.intp).reshape(-1, 3)
+        room = np.empty(
+            (resident_kernels.FIRST_LEFT + -(-n_left // 4) * 4, min(ROWS_AT_A_TIME, left.n_rows) + ROW_PADDING)
+        )
+        for rows in _blocks(left.n_rows):
+            check()
+            resident_kernels.multiply(
+                left.places,
+                right.places,
+                weight_places,
+                left_index,
+                right_index,
+                is_squared,
+                own_tasks,
+                rows.start,
+                rows.stop,
+                room,
+                out,
+            )
+
+    share_out(work, tasks)
+    if not np.isfinite(out).all():
+        _mend(out, left, right, weights, left_index, right_index, is_squared=is_squared)
+    return out
+
+
+def squares(share_out: ShareOut, vectors: HostVectors, weights: HostVectors, index: Index | None) -> Matrix:
+    """See `Engine.squares`."""
+    if index is None:
+        return products(share_out, weights, vectors, None, None, None, is_squared=True)[0]
+    itself = np.arange(len(weights))[:, None]
+    return products(share_out, weights, vectors, None, itself, index, is_squared=True)[:, 0]
+
+
+def combine(share_out: ShareOut, coefficients: Matrix, vectors: HostVectors, index: Index | None) -> HostVectors:
+    """See `Engine.combine`."""
+    out = np.empty((len(coefficients), vectors.n_rows))
+    coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
+    own_index = _checked(index, vectors, len(coefficients))
+    if own_index.shape != coefficients.shape:
+        raise ValueError(f"coefficients of shape {coefficients.shape} do not go with {own_index.shape} vectors.")
+
+    def work(own: list[Any], check: Callable[[], None]) -> None:
+        some = slice(own[0], own[-1] + 1)
+        for rows in _blocks(vectors.n_rows):
+            check()
+            resident_kernels.combine(
+                vectors.places, own_index[some], coefficients[some], rows.start, rows.stop, out[some]
+            )
+
+    share_out(work, list(range(len(coefficients))))
+    return vectors_in(out)
+
+
+def apply(share_out: ShareOut, function: Function, vectors: tuple[HostVectors, ...]) -> HostVectors:
+    """See `Engine.apply`."""
+    out = np.empty((len(vectors[0]), vectors[0].n_rows))
+    _check_sets(*vectors)
+
+    def work(own: list[Any], check: Callable[[], None]) -> None:
+        for rows in _blocks(vectors[0].n_rows):
+            check()
+            for some in own:
+                arrays = [fetch(v[np.arange(*some.indices(len(v)))], rows) for v in vectors]
+                with np.errstate(all="ignore"):
+                    out[some, rows] = function(*arrays)
+
+    share_out(work, _calls(len(out), vectors[0].n_rows))
+    return vectors_in(out)
+
+
+def sums(
+    share_out: ShareOut, function: Function, vectors: tuple[HostVectors, ...], weights: HostVectors | None
+) -> Matrix:
+    """See `Engine.sums`."""
+    out = np.zeros(len(vectors[0]))
+    _check_sets(*vectors, *([] if weights is None else [weights]))
+
+    def work(own: list[Any], check: Callable[[], None]) -> None:
+        for rows in _blocks(vectors[0].n_rows):
+            check()
+            for some in own:
+                part = np.arange(*some.indices(out.size))
+                arrays = [fetch(v[part], rows) for v in vectors]
+                with np.errstate(all="ignore"):
+                    values = function(*arrays)
+                    if weights is not None:
+                        W = fetch(weights[part], rows)
+                        values = np.where(W != 0, values * W, 0.0)
+                    out[some] += values.sum(axis=1)
+
+    share_out(work, _calls(out.size, vectors[0].n_rows))
+    return out
+
+
+def summaries(share_out: ShareOut, vectors: HostVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
+    """See `Engine.summaries`."""
+    out = np.empty((len(vectors), 5))
+
+    def work(own: list[Any], check: Callable[[], None]) -> None:
+        for some in own:
+            check()
+            start, stop, _ = some.indices(len(vectors))
+            resident_kernels.summarize(vectors.places, start, stop, PANEL_ROWS, weight, direction, out)
+
+    n = len(vectors)
+    share_out(work, [slice(i, min(i + VECTORS_OF_A_TASK, n)) for i in range(0, n, VECTORS_OF_A_TASK)])
+    centre, scale = vectors.places.centre, vectors.places.scale
+    with np.errstate(all="ignore"):
+        reach = (out[:, :2] - centre[:, None]) * scale[:, None]
+        mean, spread = (out[:, 2] - centre) * scale, out[:, 3] * np.abs(scale)
+        projection = (out[:, 4] - out[:, 2] * direction.sum()) * scale
+    return VectorSummary(reach.min(axis=1), reach.max(axis=1), mean, spread, projection)
+
+
+def fetch(vectors: HostVectors, rows: slice | None = None) -> Matrix:
+    """Vectors on a range of rows, in float64."""
+    start, stop = (0, vectors.n_rows) if rows is None else (rows.start, rows.stop)
+    out = np.empty((len(vectors), stop - start))
+    resident_kernels.gather(vectors.places, np.arange(len(vectors)), start, out)
+    return out
+
+
+def _mend(
+    out: Matrix,
+    left: HostVectors,
+    right: HostVectors,
+    weights: HostVectors | None,
+    left_index: Index,
+    right_index: Index,
+    *,
+    is_squared: bool,
+) -> None:
+    """Make products that are not finite again, without the rows of weight zero."""
+    is_bad = ~np.isfinite(out)
+    for j in np.flatnonzero(is_bad.any(axis=(1, 2))):
+        w = fetch(weights[[j]])[0] if weights is not None else np.ones(left.n_rows)
+        for a in np.flatnonzero(is_bad[j].any(axis=1)):
+            x = fetch(left[[left_index[j, a]]])[0]
+            for b in np.flatnonzero(is_bad[j, a]):
+                y = fetch(right[[right_index[j, b]]])[0]
+                # The weights of squares are on the left.
+                out[j, a, b] = resident_kernels.sum_with_weights(*((y, y, x) if is_squared else (x, y, w)))
+
+
+def _checked(index: Index | None, vectors: HostVectors, n_times: int) -> Index:
+    """An index that kernels may use without a look; None is all vectors, so many times."""
+    if index is None:
+        return np.broadcast_to(np.arange(len(vectors)), (n_times, len(vectors)))
+    own = np.ascontiguousarray(index, dtype=np.intp)
+    if own.ndim != 2 or (own.size and own.max() >= len(vectors)):
+        raise ValueError(f"an index must be a matrix of positions below {len(vectors)}, got shape {own.shape}.")
+    return own
+
+
+def _check_sets(*sets: HostVectors) -> None:
+    if len({len(vectors) for vectors in sets}) > 1:
+        raise ValueError(f"sets must have equally many vectors, got {[len(vectors) for vectors in sets]}.")
+    _check_rows(*sets)
+
+
+def _check_rows(*sets: HostVectors | None) -> None:
+    if len({vectors.n_rows for vectors in sets if vectors is not None}) > 1:
+        raise ValueError("vectors of engines with different rows cannot be used together.")
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    for start in range(0, n_rows, ROWS_AT_A_TIME):
+        yield slice(start, min(start + ROWS_AT_A_TIME, n_rows))
+
+
+def _calls(n_vectors: int, n_rows: int) -> list[slice]:
+    """Ranges of vectors whose blocks an element-wise function sees at a time."""
+    n_at_once = max(1, VALUES_OF_A_CALL // min(n_rows, ROWS_AT_A_TIME))
+    return [slice(i, min(i + n_at_once, n_vectors)) for i in range(0, n_vectors, n_at_once)]

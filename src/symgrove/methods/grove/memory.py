@@ -1,0 +1,84 @@
+"""How many rows an evolution of teams has room for, and what it takes of the memory budget besides vectors.
+
+Counted at the worst, before any work: as if no two teams shared a term.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from symgrove.engines.base import SHARE_OF_VECTORS, VECTORS_WRITTEN_AT_A_TIME
+from symgrove.methods.grove.configuration import GroveConfiguration, Regime
+from symgrove.methods.problem import Rows
+from symgrove.rng import stream
+
+NUMBER = 8  # bytes of a float64
+FEWEST_ROWS = 100  # that a budget must have room for
+# Vectors in float64, for each team of a population, that come and go within a generation, and for each population.
+N_PASSING = 8
+N_OF_POPULATION = 4
+N_BUFFERED = 2048  # numbers for each node of the largest program that an engine must have room for
+# Of matrices of a team, n_slots x n_slots: of two states, and of one that is being inverted.
+N_MATRICES = 6
+BYTES_OF_A_CANDIDATE = 4096  # in the forest, in plans, and in what teams know of it
+
+
+class TeamNeeds(NamedTuple):
+    """Bytes that an evolution takes.
+
+    Attributes
+    ----------
+    vectors, others : int
+        For each row: vectors of terms and candidates, and everything else.
+    fixed, buffers : int
+        However many rows there are: outside engines, and the least that these need.
+    """
+
+    vectors: int
+    others: int
+    fixed: int
+    buffers: int
+
+    @property
+    def _of_a_row(self) -> float:
+        return self.vectors / SHARE_OF_VECTORS + self.others
+
+    def rows_within(self, budget: int) -> int:
+        """How many rows a budget has room for."""
+        return max(int((budget - self.fixed - self.buffers) / self._of_a_row), 0)
+
+    def budget_for(self, n_rows: int) -> int:
+        """The smallest budget that has room for so many rows."""
+        return int(self.fixed + self.buffers + n_rows * self._of_a_row) + 1
+
+    def reserved(self, n_rows: int) -> int:
+        """What is left to others than the engines, with so many rows."""
+        return self.fixed + self.others * n_rows
+
+
+def team_needs(regime: Regime, rows: Rows, dtype: str, configuration: GroveConfiguration) -> TeamNeeds:
+    """What evolutions of a regime need, on these rows or on some of them."""
+    (n_rows, n_features), n_targets, itemsize = rows.X.shape, len(rows.targets), np.dtype(dtype).itemsize
+    rules, n_teams = regime.rules, regime.n_teams * n_targets
+    max_terms = configuration.most_terms(rules.max_terms, n_rows)
+    n_populations = min(regime.n_populations, regime.n_teams)
+    n_own_teams = -(-regime.n_teams // n_populations) * n_targets
+    n_candidates = max(rules.population_size, rules.population_size // 2 + n_features)
+    vectors = itemsize * (n_teams * max_terms + n_candidates + VECTORS_WRITTEN_AT_A_TIME)
+    numbers = n_teams + N_PASSING * n_own_teams  # predictions, and what passes
+    numbers += regime.n_teams + n_populations * (N_OF_POPULATION + 2 * n_targets)  # weights, targets
+    numbers += 2 * (n_features + n_targets + 1)  # rows that were drawn from all, and of a fold
+    others = NUMBER * numbers + itemsize * n_features + 2 * n_teams  # counts, and rows left out
+    n_slots = 1 + max_terms + min(rules.n_joining, max_terms)
+    fixed = NUMBER * N_MATRICES * n_teams * n_slots**2 + BYTES_OF_A_CANDIDATE * rules.population_size * n_populations
+    return TeamNeeds(vectors, others, fixed, N_BUFFERED * itemsize * regime.max_size * n_populations)
+
+
+def draw_rows(rows: Rows, n_most: int, seed: int) -> Rows:
+    """All rows, or as many as there is room for, drawn at random."""
+    n_rows = len(rows.X)
+    if n_rows <= n_most:
+        return rows
+    return rows.take(np.sort(stream(seed, "rows").choice(n_rows, size=n_most, replace=False)))

@@ -1,0 +1,113 @@
+"""What a fit takes of its memory budget besides the vectors and buffers of engines.
+
+The budget is the peak of a call beyond what it was given and what it returns or keeps. Copies of the data, samples,
+masks and results are counted here, before any work; engines share the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrove.methods.problem import Problem, Rows
+from symgrove.models.row_blocks import FEWEST_ROWS, rows_at_a_time
+from symgrove.models.seen_rows import MOST_ROWS
+
+NUMBER = 8  # bytes of a float64
+# Arrays of a block of rows, and vectors over all rows, that are alive at the same time; of vectors: while an engine
+# prepares samples, and for each target while rows that members left out are predicted and scored.
+N_BLOCK_ARRAYS = 8
+N_PREPARING = 4
+N_SCORING = 8
+N_MARKING = 3  # copies of a row while it is marked as seen
+# Rows of a panel that an engine must have room for: for one program, and for each sample.
+N_BUFFERS = 128
+N_BUFFERS_OF_SAMPLE = 16
+
+
+class Footprint(NamedTuple):
+    """How a method of programs uses memory.
+
+    Attributes
+    ----------
+    n_samples : int
+        Samples that it has prepared at the same time, for each target.
+    n_masks : int
+        Masks of rows left out, for each target.
+    n_members : int
+        Members of an ensemble, at most.
+    own_share, n_own : float, int
+        Of an engine's budget, and in vectors over all rows: what the method takes for results of its own, at most the
+        smaller of both.
+    """
+
+    n_samples: int
+    n_masks: int
+    n_members: int
+    own_share: float = 0.0
+    n_own: int = 0
+
+
+class Needs(NamedTuple):
+    """Bytes.
+
+    Attributes
+    ----------
+    evolving : int
+        While programs evolve, besides the vectors and buffers of engines.
+    least : int
+        With the smallest buffers, and before and after that.
+    """
+
+    evolving: int
+    least: int
+
+
+def copied_bytes(problem: Problem, given: tuple[Any, ...]) -> int:
+    """Bytes of the rows of a problem that are not the user's own arrays."""
+    parts = [rows for rows in (problem.training, problem.held_out, problem.kept_out) if rows is not None]
+    own = [array for array in given if isinstance(array, np.ndarray)]
+    found = 0
+    for array in (a for rows in parts for a in rows if a is not None):
+        found += 0 if any(np.may_share_memory(array, other) for other in own) else array.nbytes
+    return found
+
+
+def row_bytes(rows: Rows | None, itemsize: int) -> int:
+    """Bytes of the features of some rows, laid out for an engine, and of its own copies of the targets."""
+    if rows is None:
+        return 0
+    n_rows, n_features = rows.X.shape
+    in_dtype = itemsize if itemsize < NUMBER else 0
+    return n_rows * (n_features * itemsize + len(rows.targets) * (NUMBER + in_dtype))
+
+
+def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> Needs:
+    """What a fit of programs needs."""
+    rows, itemsize = problem.training, np.dtype(dtype).itemsize
+    (n_rows, n_features), n_targets = rows.X.shape, len(rows.targets)
+    vector = NUMBER * n_rows
+    samples = n_targets * n_rows * (own.n_samples + (0 if rows.weight is None else 2 * itemsize))
+    masks = n_targets * n_rows * own.n_masks
+    evolving = row_bytes(rows, itemsize) + row_bytes(problem.held_out, itemsize) + samples + masks
+    evolving += N_PREPARING * vector + min(int(own.own_share * budget / n_targets), own.n_own * vector)
+    standardizing = rows.X.nbytes * (1 if rows.weight is None else 2)
+    n_values = max(own.n_members, n_features)
+    block = NUMBER * N_BLOCK_ARRAYS * n_values * min(n_rows, rows_at_a_time(n_values))
+    marking = N_MARKING * (n_features + n_targets) * vector if n_rows <= MOST_ROWS else 0
+    after = masks + max(block, marking) + N_SCORING * n_targets * vector
+    n_panel = min(n_rows, FEWEST_ROWS)
+    buffers = n_targets * itemsize * n_panel * (N_BUFFERS + N_BUFFERS_OF_SAMPLE * own.n_samples)
+    least = max(standardizing, problem.n_copied, evolving + buffers, after)
+    return Needs(problem.n_copied + evolving, problem.n_copied + least)
+
+
+def check_needs(needs: Needs, budget: int, n_rows: int) -> None:
+    """A clear error if a budget has no room for what a fit needs in any case."""
+    if needs.least > budget:
+        raise ValueError(
+            f"memory_budget={budget} bytes is too small: a fit on {n_rows} rows needs at least {needs.least}, for "
+            "copies of the data, samples, buffers and results; more makes it faster. Raise it, give fewer rows, or "
+            "lower n_estimators."
+        )
