@@ -98,6 +98,10 @@ class Engine(Protocol):
         """Free what the engine holds; handles of evaluated programs are worth nothing afterwards."""
         ...
 
+    def forget(self) -> None:
+        """Free buffers, and vectors of programs, whose handles are then worth nothing; they come again if needed."""
+        ...
+
     def watch(self, check: Callable[[], None] | None) -> None:
         """Call `check` often within evaluations; it may raise to abandon one."""
         ...

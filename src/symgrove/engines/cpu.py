@@ -145,6 +145,9 @@ class CpuEngine(HostOperations):
     def close(self) -> None:
         """End the threads and free the vectors."""
         self._threads.close()
+        self.forget()
+
+    def forget(self) -> None:
         self._workspaces.clear()
         self._room.clear()
         self._store.forget()
@@ -252,6 +255,9 @@ class CpuEngine(HostOperations):
             raise ValueError(f"rows must be a range without steps, got {rows}.")
         roots = as_roots(forest, roots)
         out = np.empty((len(roots), max(stop - start, 0)), dtype=self.dtype)
+        if stop - start == self.n_rows and (np.diff(roots) > 0).all():  # in the order of the steps: no copy
+            self._write(forest, roots, out)
+            return out
         for programs, plan in self._plans(forest, roots, 0) if out.size else ():
             self._run(plan, OutputPass(out, programs, start), slice(start, stop))
         return out

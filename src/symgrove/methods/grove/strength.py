@@ -209,6 +209,8 @@ def _predict_fold(
         for i in missing:
             result = record.around.run_to(method, regime.snapshots[i], name, result)
             teams = to_teams(settings, method, result.state, rest)
+            for part in method.parts:
+                part.engine.forget()  # room for predictions; terms are soon evaluated again
             spread = teams.all_members(X, settings.n_threads).std(axis=0)
             record.add(n_before + i, held_out, teams.predict(X, settings.n_threads), spread)
             record.around.save(DONE, record.arrays(), name, is_last=i == missing[-1])
