@@ -299,13 +299,34 @@ def test_the_memory_budget_is_kept(make):
         assert peak_of(lambda name=name: getattr(model, name)(X)) <= 1.05 * budget
 
 
-@each(lambda make: make.kind not in GROVE)
-def test_a_budget_without_room_for_the_data_is_refused_before_any_work(make):
-    X = np.random.default_rng(0).normal(size=(20_000, 30))
+def test_a_budget_without_room_for_the_data_is_refused_and_what_it_says_is_enough(make):
+    X = np.random.default_rng(0).normal(size=(20_000, 30)).astype(np.float32)
     y = target_of(make, X[:, 0])
-    model = make(memory_budget=4 << 20, callbacks=lambda progress: pytest.fail("it began"))
-    with pytest.raises(ValueError, match=r"memory_budget=4194304 bytes is too small: .* 20000 rows needs at least \d+"):
+    few = {"generations": 1, "n_jobs": 2}
+    model = make(**few, memory_budget=1 << 20, callbacks=lambda progress: pytest.fail("it began"))
+    with pytest.raises(ValueError, match=r"memory_budget=1048576 bytes is too small: .* needs at least \d+") as refused:
         model.fit(X, y)
+    enough = int(re.search(r"at least (\d+)", str(refused.value))[1])
+    small = make(**few).fit(X[:100], y[:100])  # compiled code is not counted
+    assert np.isfinite(small.feature_importances_).all()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Grove evolves on")
+        assert peak_of(lambda: make(**few, memory_budget=enough).fit(X, y)) <= 1.05 * enough
+
+
+@pytest.mark.parametrize("kind", GROVE)
+@pytest.mark.parametrize("how", ["float32", "weights", "calibration"])
+def test_grove_counts_copies_of_the_data(kind, how):
+    make, n_rows, budget = Maker(kind), 40_000, 32 << 20
+    X = np.random.default_rng(0).normal(size=(n_rows, 40))
+    y = target_of(make, X[:, 0])
+    X = X.astype(np.float32) if how == "float32" else X
+    weight = np.linspace(1, 2, n_rows) if how == "weights" else None
+    settings = {"generations": 1, "calibration": 0.3 if how == "calibration" else None}
+    make(**settings).fit(X[:100], y[:100])
+    model = make(**settings, memory_budget=budget)
+    with pytest.warns(UserWarning, match="Grove evolves on"):
+        assert peak_of(lambda: model.fit(X, y, sample_weight=weight)) <= 1.05 * budget
 
 
 def test_history_has_a_row_for_each_generation(make, data):

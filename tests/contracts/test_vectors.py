@@ -253,6 +253,45 @@ def test_the_number_of_threads_changes_no_bit():
             np.testing.assert_array_equal(a, b)
 
 
+def test_the_number_of_threads_changes_no_bit_however_small_the_budget():
+    """What is kept decides how programs are cut into batches, and that decides the last bits."""
+    X, y = random_data(3, 4096)
+    counts = np.random.default_rng(0).integers(0, 3, size=(5, 4096))
+    for budget in (4_300_000, 5_000_000, 6_000_000):
+        results = []
+        for n_threads in (1, 4):
+            forest = Forest(3, ALL)
+            small = [forest.apply("mul", forest.feature(i % 3), forest.constant(i)) for i in range(110)]
+            deep = []
+            for i in range(40):
+                node = small[i]
+                for other in small[i + 1 : i + 60]:
+                    node = forest.apply("add", node, other)
+                deep.append(node)
+            engine = CpuEngine(make_dataset(X, y), ALL, n_threads=n_threads, memory_budget=budget)
+            samples = engine.prepare(counts)
+            engine.moments(forest, np.array(small), samples, expect_more=True)
+            results.append(engine.moments(forest, np.array(deep), samples))
+            engine.close()
+        for a, b in zip(results[0][1:], results[1][1:], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_what_is_forgotten_comes_again_and_other_vectors_stay(make_engine):
+    engine, rows, vectors, _ = engine_and_rows(make_engine, 3000)
+    made = engine.combine(np.ones((1, 9)), vectors), engine.apply(np.abs, vectors)
+    before = [engine.fetch(handle) for handle in made]
+    forest = Forest(3, ALL)
+    roots = np.array([forest.apply("square", forest.feature(1)), forest.feature(2)])
+    expected = engine.fetch(engine.evaluate(forest, roots, keep=True))
+    for free in (engine.forget, engine.close):
+        free()
+        for handle, known in zip(made, before, strict=True):
+            np.testing.assert_array_equal(engine.fetch(handle), known)
+        np.testing.assert_array_equal(engine.fetch(vectors), rows)
+        np.testing.assert_array_equal(engine.fetch(engine.evaluate(forest, roots, keep=True)), expected)
+
+
 def test_rows_of_another_shape_are_refused(make_engine):
     engine, *_ = engine_and_rows(make_engine, 30)
     with pytest.raises(ValueError, match=r"rows must have shape \(n_vectors, 30\), got \(2, 29\)"):
@@ -283,6 +322,13 @@ def test_bad_indices_and_sets_are_refused(make_engine):
         engine.combine(np.ones((1, 2)), vectors)
     with pytest.raises(ValueError, match=r"equally many vectors, got \[9, 2\]"):
         engine.apply(np.add, vectors, vectors[[0, 1]])
+    for shapes in ((31, 30), (30, 29)):
+        with pytest.raises(ValueError, match=r"weight and direction must have shape \(30,\), got"):
+            engine.summaries(vectors, *map(np.ones, shapes))
+    with pytest.raises(ValueError, match="an index must hold whole numbers, got float64"):
+        engine.combine(np.ones((1, 1)), vectors, np.array([[1.5]]))
+    with pytest.raises(ValueError, match="a mask of 9 vectors must have as many entries"):
+        vectors[np.ones(8, dtype=bool)]
     other, _, longer, _ = engine_and_rows(make_engine, 40)
     with pytest.raises(ValueError, match="different rows"):
         engine.products(vectors, longer)

@@ -218,7 +218,10 @@ class Engine(Protocol):
         ...
 
     def summaries(self, vectors: Handle, weight: Matrix, direction: Matrix) -> VectorSummary:
-        """What is known of vectors, with weights and a direction of the host, (n_rows,)."""
+        """What is known of vectors, with weights and a direction of the host, (n_rows,).
+
+        All rows enter, also those of weight zero: a vector that is not finite anywhere shows.
+        """
         ...
 
     def split(self, n_engines: int) -> list[Engine]:

@@ -105,8 +105,8 @@ class CpuEngine(HostOperations):
         stride = data.columns.strides[0]
         self._feature_address = data.columns.ctypes.data + stride * np.arange(data.n_features, dtype=np.int64)
         self._workspace_room = min(WORKSPACE_SHARE * budget, SHARE_OF_REST * max(budget - reserved, 0))
-        buffers = self._workspace_room * min(n_threads, N_WORKSPACES) / N_WORKSPACES
-        vector_room = max(int((1 - PLAN_SHARE) * budget - buffers) - reserved, 0)
+        # Whatever the number of threads: what is kept decides how programs are cut into batches.
+        vector_room = max(int((1 - PLAN_SHARE) * budget - self._workspace_room) - reserved, 0)
         self._store = VectorStore(data.n_rows, self.dtype, vector_room)
         self._forest: Forest | None = None
         self._epoch = 0
@@ -248,7 +248,7 @@ class CpuEngine(HostOperations):
     ) -> NDArray[np.floating]:
         if isinstance(rows, np.ndarray):  # few, so that evaluating them alone costs little
             some = make_dataset(self.data.columns[:, rows].T, self.data.y[rows], self.dtype)
-            with CpuEngine(some, self.primitives) as small:
+            with CpuEngine(some, self.primitives, memory_budget=self.memory_budget) as small:
                 return small.outputs(forest, roots)
         start, stop, step = (rows or slice(None)).indices(self.data.n_rows)
         if step != 1:

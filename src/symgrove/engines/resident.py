@@ -45,7 +45,11 @@ class HostVectors:
 
     def __getitem__(self, index: ArrayLike) -> HostVectors:
         chosen = np.atleast_1d(np.asarray(index))
-        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp, copy=False)
+        if chosen.dtype == np.bool_:
+            if chosen.shape != (len(self),):
+                raise ValueError(f"a mask of {len(self)} vectors must have as many entries, got shape {chosen.shape}.")
+            chosen = np.flatnonzero(chosen)
+        chosen = chosen.astype(np.intp, copy=False)
         address, is_double, centre, scale = self.places
         places = Places(address[chosen], is_double[chosen], centre[chosen], scale[chosen])
         return HostVectors(places, self.n_rows, self.owners)
@@ -57,8 +61,9 @@ class HostVectors:
     def standardized(self, centre: Matrix, spread: Matrix) -> HostVectors:
         """The same vectors, read as (x - centre) / spread."""
         own = self.places
-        scale = own.scale / spread
-        return HostVectors(own._replace(centre=own.centre + centre / own.scale, scale=scale), self.n_rows, self.owners)
+        with np.errstate(all="ignore"):  # a spread of 0 makes vectors that are not finite
+            places = own._replace(centre=own.centre + centre / own.scale, scale=own.scale / spread)
+        return HostVectors(places, self.n_rows, self.owners)
 
 
 def vectors_at(address: NDArray[np.int64], dtype: np.dtype[Any], n_rows: int, *owners: Any) -> HostVectors:
@@ -273,6 +278,10 @@ def sums(
 
 def summaries(share_out: ShareOut, vectors: HostVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
     """See `Engine.summaries`."""
+    weight, direction = (np.ascontiguousarray(given, dtype=np.float64) for given in (weight, direction))
+    if weight.shape != (vectors.n_rows,) or direction.shape != weight.shape:
+        shapes = f"{weight.shape} and {direction.shape}"
+        raise ValueError(f"weight and direction must have shape ({vectors.n_rows},), got {shapes}.")
     out = np.empty((len(vectors), 5))
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
@@ -325,7 +334,10 @@ def _checked(index: Index | None, vectors: HostVectors, n_times: int) -> Index:
     """An index that kernels may use without a look; None is all vectors, so many times."""
     if index is None:
         return np.broadcast_to(np.arange(len(vectors)), (n_times, len(vectors)))
-    own = np.ascontiguousarray(index, dtype=np.intp)
+    given = np.asarray(index)
+    if given.size and given.dtype.kind not in "iu":
+        raise ValueError(f"an index must hold whole numbers, got {given.dtype}.")
+    own = np.ascontiguousarray(given, dtype=np.intp)
     if own.ndim != 2 or (own.size and own.max() >= len(vectors)):
         raise ValueError(f"an index must be a matrix of positions below {len(vectors)}, got shape {own.shape}.")
     return own

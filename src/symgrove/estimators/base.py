@@ -212,7 +212,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         if isinstance(self, ProgramParameters) and self.early_stopping:
             training, held_out = split(training, self.validation_fraction, seed, "validation", task)
         problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, checked.n_given)
-        problem = problem._replace(n_copied=copied_bytes(problem, (X, y, sample_weight)))
+        problem = problem._replace(n_copied=copied_bytes(rows, problem, (X, y, sample_weight)))
         return self._within_memory(problem), checkpoint
 
     def _within_memory(self, problem: Problem) -> Problem:

@@ -94,7 +94,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "int, optional",
         "Bytes that a fit may take at its peak, beyond what it is given and what the model keeps, 2 GiB by default: "
         "copies of the data, samples, vectors, buffers and results; compiled code is not counted. A fit that needs "
-        "more is refused before it begins. Predictions of as many rows keep it too, beyond what they return.",
+        "more is refused before it begins. Predictions of as many rows keep it too, beyond what "
+        "they return and, of rows that are not float64 arrays, one copy as such.",
     ),
     "checkpoint": (
         "path, optional",

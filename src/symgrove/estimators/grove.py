@@ -31,7 +31,7 @@ from symgrove.methods.grove.configuration import (
     Regime,
     TeamRules,
 )
-from symgrove.methods.grove.memory import FEWEST_ROWS, TeamNeeds, draw_rows, team_needs
+from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, NUMBER, TeamNeeds, draw_rows, team_needs
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, stack_of
 from symgrove.methods.grove.strength import Surroundings, choose_stack, for_folds, n_folds, work_of
 from symgrove.methods.grove.teams import TeamEvolution
@@ -112,7 +112,7 @@ class GroveEstimator(Estimator):
             aggregation=self.aggregation,
             is_logistic=problem.task.classes is not None,
             n_threads=problem.n_threads,
-            memory_budget=evaluation.memory_budget,
+            memory_budget=self._room(problem),
             configuration=self.configuration,
             engine=evaluation.engine,
         )
@@ -138,7 +138,7 @@ class GroveEstimator(Estimator):
             ridge=ridge,
         )
 
-    def _regimes(self, generations: int, rows: Rows) -> tuple[Regime, ...]:
+    def _regimes(self, generations: int, rows: Rows, room: int | None = None) -> tuple[Regime, ...]:
         """Evolutions that may enter the stack, the main one first; others only if there is room for them."""
         main, second = self._main_regime(generations), self.configuration.second
         other = Regime(
@@ -149,10 +149,14 @@ class GroveEstimator(Estimator):
             rules=self._rules(second.window, second.term_factor, second.ridge),
             snapshots=second.snapshots,
         )
-        is_possible = len(rows.X) >= second.fewest_rows and self._least_budget(other, rows) <= self._memory_budget()
-        return (main, other) if is_possible else (main,)
+        has_room = room is None or self._least_budget(other, rows) <= room
+        return (main, other) if len(rows.X) >= second.fewest_rows and has_room else (main,)
 
     # Memory
+
+    def _room(self, problem: Problem) -> int:
+        """Of the memory budget, what copies of the data leave."""
+        return self._memory_budget() - problem.n_copied
 
     def _needs_of(self, regime: Regime, rows: Rows) -> list[TeamNeeds]:
         """Of its evolution, and of those on folds."""
@@ -166,13 +170,14 @@ class GroveEstimator(Estimator):
 
     def _within_memory(self, problem: Problem) -> Problem:
         training, main = problem.training, self._main_regime(self.generations)
-        least = self._least_budget(main, training)
+        checking = NUMBER * N_CHECKING * problem.n_given
+        least = max(self._least_budget(main, training), checking) + problem.n_copied
         if self._memory_budget() < least:
             raise ValueError(
                 f"memory_budget={self.memory_budget} bytes is too small: a fit on {len(training.X)} rows, or on some "
                 f"of them, needs at least {least}. Raise it, or lower n_estimators, max_terms or population_size."
             )
-        n_training, n_rows = len(training.X), self._needs_of(main, training)[0].rows_within(self._memory_budget())
+        n_training, n_rows = len(training.X), self._needs_of(main, training)[0].rows_within(self._room(problem))
         if n_rows < n_training:
             warnings.warn(
                 f"Grove evolves on {n_rows} of the {n_training} rows, drawn at random: more do not fit into "
@@ -182,10 +187,11 @@ class GroveEstimator(Estimator):
         return problem._replace(training=draw_rows(training, n_rows, problem.seed))
 
     def _identity(self, rows: Rows) -> dict[str, Any]:
-        # The budget decides how many rows evolutions see, if they do not all fit.
+        # The budget decides how many rows evolutions see, if they do not all fit beside two copies of them.
         budget = self._memory_budget()
         needs = [each for regime in self._regimes(self.generations, rows) for each in self._needs_of(regime, rows)]
-        is_ample = all(each.rows_within(budget) >= len(rows.X) for each in needs)
+        room = budget - 2 * sum(array.nbytes for array in rows if array is not None)
+        is_ample = all(each.rows_within(room) >= len(rows.X) for each in needs)
         own = {"budget": None if is_ample else budget, "configuration": repr(self.configuration)}
         return {**super()._identity(rows), **own}
 
@@ -208,7 +214,7 @@ class GroveEstimator(Estimator):
             return self._with_weights(problem, main)
         end = np.inf if limits.max_time is None else start + limits.max_time
         around = Surroundings(checkpoint, interrupt, end, self._say)
-        regimes = self._regimes(main.n_generations, problem.training)
+        regimes = self._regimes(main.n_generations, problem.training, self._room(problem))
         settings, strongest = self._team_settings(problem), main.fitted.model
         assert isinstance(strongest, Stack)
         try:
@@ -249,7 +255,7 @@ class GroveEstimator(Estimator):
         n_rows, folds = len(problem.training.X), self.configuration.folds
         if self.strength != "auto" or not limits.generations:
             return 0.0
-        regimes = self._regimes(limits.generations, problem.training)
+        regimes = self._regimes(limits.generations, problem.training, self._room(problem))
         work = sum(work_of(for_folds(regime, folds)) for regime in regimes)
         return n_folds(n_rows, folds) * work / work_of(regimes[0]) * limits.generations
 

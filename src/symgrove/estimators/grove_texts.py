@@ -57,7 +57,8 @@ OWN = {
         "Bytes that a fit may take at its peak, beyond what it is given and what the model keeps, 2 GiB by default: "
         "copies of the data, samples, the teams' terms, candidates, predictions; compiled code is not counted. If rows "
         "are more than it has room for (by default about 75,000 with 10 features), the evolution sees as many, drawn "
-        "at random. Predictions of as many rows keep it too, beyond what they return.",
+        "at random. Predictions of as many rows keep it too, beyond what "
+        "they return and, of rows that are not float64 arrays, one copy as such.",
     ),
     "max_time": (
         "float, optional",

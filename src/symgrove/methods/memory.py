@@ -21,9 +21,11 @@ N_BLOCK_ARRAYS = 8
 N_PREPARING = 4
 N_SCORING = 8
 N_MARKING = 3  # copies of a row while it is marked as seen
-# Rows of a panel that an engine must have room for: for one program, and for each sample.
-N_BUFFERS = 128
-N_BUFFERS_OF_SAMPLE = 16
+# Rows of a panel that the buffers of an engine's thread must have room for: for one program, and for each sample. An
+# engine has room for four such buffers, in a quarter of its budget and in five sevenths of what is not reserved.
+N_BUFFERS = 34
+N_BUFFERS_OF_SAMPLE = 3
+SHARES_OF_BUFFERS = 4 / 0.25, 4 / (5 / 7)
 
 
 class Footprint(NamedTuple):
@@ -64,14 +66,12 @@ class Needs(NamedTuple):
     least: int
 
 
-def copied_bytes(problem: Problem, given: tuple[Any, ...]) -> int:
-    """Bytes of the rows of a problem that are not the user's own arrays."""
-    parts = [rows for rows in (problem.training, problem.held_out, problem.kept_out) if rows is not None]
+def copied_bytes(all_rows: Rows, problem: Problem, given: tuple[Any, ...]) -> int:
+    """Bytes of all rows, and of those of a problem, which may be others, that are not the user's own arrays."""
+    parts = [rows for rows in (all_rows, problem.training, problem.held_out, problem.kept_out) if rows is not None]
     own = [array for array in given if isinstance(array, np.ndarray)]
-    found = 0
-    for array in (a for rows in parts for a in rows if a is not None):
-        found += 0 if any(np.may_share_memory(array, other) for other in own) else array.nbytes
-    return found
+    arrays = {id(array): array for rows in parts for array in rows if array is not None}
+    return sum(array.nbytes for array in arrays.values() if not any(np.may_share_memory(array, other) for other in own))
 
 
 def row_bytes(rows: Rows | None, itemsize: int) -> int:
@@ -91,7 +91,8 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     samples = n_targets * n_rows * (own.n_samples + (0 if rows.weight is None else 2 * itemsize))
     masks = n_targets * n_rows * own.n_masks
     evolving = row_bytes(rows, itemsize) + row_bytes(problem.held_out, itemsize) + samples + masks
-    evolving += N_PREPARING * vector + min(int(own.own_share * budget / n_targets), own.n_own * vector)
+    evolving += N_PREPARING * vector
+    of_own, most_of_own = own.own_share / n_targets, own.n_own * vector
     standardizing = rows.X.nbytes * (1 if rows.weight is None else 2)
     n_values = max(own.n_members, n_features)
     block = NUMBER * N_BLOCK_ARRAYS * n_values * min(n_rows, rows_at_a_time(n_values))
@@ -99,8 +100,12 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     after = masks + max(block, marking) + N_SCORING * n_targets * vector
     n_panel = min(n_rows, FEWEST_ROWS)
     buffers = n_targets * itemsize * n_panel * (N_BUFFERS + N_BUFFERS_OF_SAMPLE * own.n_samples)
-    least = max(standardizing, problem.n_copied, evolving + buffers, after)
-    return Needs(problem.n_copied + evolving, problem.n_copied + least)
+    in_budget, in_rest = (int(share * buffers) for share in SHARES_OF_BUFFERS)
+    copied = problem.n_copied
+    at_least = copied + evolving + in_rest
+    with_own = min(int(at_least / (1 - of_own)) + 1, at_least + most_of_own)  # its share grows with the budget
+    least = max(copied + max(standardizing, after), in_budget, with_own)
+    return Needs(copied + evolving + min(int(of_own * budget), most_of_own), least)
 
 
 def check_needs(needs: Needs, budget: int, n_rows: int) -> None:

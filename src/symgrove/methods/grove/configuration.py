@@ -169,6 +169,10 @@ class GroveConfiguration:
         """Of a team on so many rows."""
         return max(self.fewest_terms, min(max_terms, n_rows // self.rows_per_term))
 
+    def most_judged(self, n_teams: int) -> int:
+        """Candidates that each of so many teams judges in full, of a large window."""
+        return max(self.n_close, self.n_close_of_all // n_teams)
+
 
 FOR_REGRESSION = GroveConfiguration(
     early_snapshots=(3, 10),

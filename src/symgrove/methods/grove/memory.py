@@ -16,12 +16,16 @@ from symgrove.rng import stream
 
 NUMBER = 8  # bytes of a float64
 FEWEST_ROWS = 100  # that a budget must have room for
+N_CHECKING = 8  # numbers for each row that is given, while rows and labels are checked
 # Vectors in float64, for each team of a population, that come and go within a generation, and for each population.
 N_PASSING = 8
 N_OF_POPULATION = 4
 N_BUFFERED = 2048  # numbers for each node of the largest program that an engine must have room for
-# Of matrices of a team, n_slots x n_slots: of two states, and of one that is being inverted.
+# Of matrices of a team, n_slots x n_slots: of two states, and of one that is being inverted. Of numbers of a team for
+# each candidate, and for each slot and candidate that it judges in full.
 N_MATRICES = 6
+N_OF_CANDIDATE = 6
+N_OF_JUDGED = 4
 BYTES_OF_A_CANDIDATE = 4096  # in the forest, in plans, and in what teams know of it
 
 
@@ -72,7 +76,10 @@ def team_needs(regime: Regime, rows: Rows, dtype: str, configuration: GroveConfi
     numbers += 2 * (n_features + n_targets + 1)  # rows that were drawn from all, and of a fold
     others = NUMBER * numbers + itemsize * n_features + 2 * n_teams  # counts, and rows left out
     n_slots = 1 + max_terms + min(rules.n_joining, max_terms)
-    fixed = NUMBER * N_MATRICES * n_teams * n_slots**2 + BYTES_OF_A_CANDIDATE * rules.population_size * n_populations
+    n_judged = min(rules.window, configuration.most_judged(n_teams))
+    of_teams = N_MATRICES * n_teams * n_slots**2
+    of_teams += n_own_teams * (N_OF_CANDIDATE * n_candidates + N_OF_JUDGED * n_judged * n_slots)
+    fixed = NUMBER * of_teams + BYTES_OF_A_CANDIDATE * rules.population_size * n_populations
     return TeamNeeds(vectors, others, fixed, N_BUFFERED * itemsize * regime.max_size * n_populations)
 
 

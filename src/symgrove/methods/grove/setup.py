@@ -114,7 +114,7 @@ def _make_evolution(
         # No more may join than stay: room for them is taken for every team.
         rules=replace(rules, max_terms=max_terms, n_joining=min(rules.n_joining, max_terms)),
         candidates=own.candidates,
-        n_close=max(own.n_close, own.n_close_of_all // (regime.n_teams * n_targets)),
+        n_close=own.most_judged(regime.n_teams * n_targets),
         is_logistic=settings.is_logistic,
         seed=seed,
     )
