@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from symgrove.engines.scoring import Scores, score
     from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
     from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+    from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
     from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
     from symgrove.estimators.spatial_gp import SpatialGPRegressor
@@ -44,6 +45,8 @@ _HOMES = {
     "DivNichGPClassifier": "estimators.divnich_gp",
     "DivNichGPRegressor": "estimators.divnich_gp",
     "Forest": "forest.forest",
+    "GOMEAClassifier": "estimators.gomea",
+    "GOMEARegressor": "estimators.gomea",
     "GroveClassifier": "estimators.grove",
     "GroveRegressor": "estimators.grove",
     "IndependentGPClassifier": "estimators.independent_gp",
@@ -103,6 +106,8 @@ __all__ = [
     "DivNichGPClassifier",
     "DivNichGPRegressor",
     "Forest",
+    "GOMEAClassifier",
+    "GOMEARegressor",
     "GroveClassifier",
     "GroveRegressor",
     "IndependentGPClassifier",

@@ -158,6 +158,14 @@ STANDARD_GP = [
 ]
 WINDOW = "window must be a number of candidates (int) or a share of population_size (float up to 1), got {!r}."
 SHARE = "sampling must be 'bootstrap' or a share of the rows (float up to 1), got {!r}."
+SCALED = [case for case in PROGRAMS if case[0] not in ("init_depth", "min_grow_depth", "max_size", "variation")]
+GOMEA = [
+    *SCALED,
+    *SAMPLES,
+    *whole("template_height", 1, 0, highest=9),
+    *whole("n_subgenerations", 2, 1, also=" or None", highest=1000),
+    *flag("forced_improvement"),
+]
 GROVE = [
     *(
         c
@@ -186,6 +194,8 @@ OWN = {
     sg.DivNichGPRegressor: DIVNICH_GP,
     sg.DivNichGPClassifier: DIVNICH_GP,
     sg.SpatialGPRegressor: SPATIAL_GP,
+    sg.GOMEARegressor: GOMEA,
+    sg.GOMEAClassifier: GOMEA,
     sg.GroveRegressor: GROVE,
     sg.GroveClassifier: GROVE,
 }

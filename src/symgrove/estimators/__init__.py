@@ -2,6 +2,7 @@
 
 from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
 from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
 from symgrove.estimators.spatial_gp import SpatialGPRegressor
@@ -21,6 +22,8 @@ ESTIMATORS = (
     "DivNichGPRegressor",
     "DivNichGPClassifier",
     "SpatialGPRegressor",
+    "GOMEARegressor",
+    "GOMEAClassifier",
 )
 
 __all__ = [
@@ -29,6 +32,8 @@ __all__ = [
     "ClassicGPRegressor",
     "DivNichGPClassifier",
     "DivNichGPRegressor",
+    "GOMEAClassifier",
+    "GOMEARegressor",
     "GroveClassifier",
     "GroveRegressor",
     "IndependentGPClassifier",

@@ -1,4 +1,4 @@
-"""What all methods with one population of programs share: how programs are drawn, scored, and become an ensemble.
+"""What methods of programs share: how programs are scored and become an ensemble, and how they are drawn and varied.
 
 A method adds `init` and `advance`, and fields to its state if it has more to remember.
 """
@@ -36,27 +36,20 @@ class GPState(ForestState):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GP(ForestMethod):
-    """A method on one target.
+class ProgramMethod(ForestMethod):
+    """A method on one target whose elites are programs.
 
     Attributes
     ----------
     loss
         What programs are scored by.
-    source, vary
-        Where random programs come from, how children are made.
-    heights, min_height
-        Of the initial programs.
+    population_size : int
     samples : Samples or None
         What programs are scored on, if it is the same in all generations; then a member is the elite of a sample.
     """
 
     loss: Loss
-    source: RandomPrograms
-    vary: Callable[..., Any]
     population_size: int
-    heights: tuple[int, int]
-    min_height: int
     samples: Samples | None = None
     state_type: ClassVar[type[ForestState]] = GPState
 
@@ -77,39 +70,6 @@ class GP(ForestMethod):
             check_array(f"elites.{name}", arrays[f"elites.{name}"], (n_members,), "f")
         check_ids("population", arrays["population"], (n_programs,), n_nodes)
         check_array("errors", arrays["errors"], (n_programs, *arrays["errors"].shape[1:]), "f")
-
-    def first_state(self, **more: Any) -> Any:
-        """A ramped half-and-half population, scored; `more` are fields of the method's own state."""
-        assert self.samples is not None
-        forest = self.new_forest()
-        population = self.random_population(forest)
-        scores = self.score(forest, population, self.samples)
-        own = {"population": population, "errors": scores.errors, "elites": best_of_each_sample(population, scores)}
-        counters = {"generation": 0, "n_evaluations": population.size, "nodes": nodes_of(forest)}
-        make: Callable[..., Any] = self.state_type
-        return self.settle(make(**counters, **own, **more))
-
-    def next_state(self, state: Any, **changes: Any) -> Any:
-        """The state one generation later, after as many new programs as the population has."""
-        return replace(
-            state,
-            generation=state.generation + 1,
-            n_evaluations=state.n_evaluations + self.population_size,
-            nodes=nodes_of(state.forest),
-            **changes,
-        )
-
-    def random_population(self, forest: Forest) -> Ids:
-        """Ramped half-and-half."""
-        rng = stream(self.seed, "init")
-        return self.source.ramped_half_and_half(forest, self.population_size, rng, self.heights, self.min_height)
-
-    def breed(
-        self, forest: Forest, parents: Ids, rng: np.random.Generator, *rest: Any
-    ) -> tuple[Ids, NDArray[np.bool_]]:
-        """A child of every parent, and which of them were made from scratch."""
-        made = self.vary(forest, parents, rng, *rest)
-        return made if isinstance(made, Offspring) else (made, np.zeros(made.size, dtype=np.bool_))
 
     def score(self, forest: Forest, roots: Ids, samples: Samples, *, expect_more: bool = False) -> Scores:
         """Errors and scaling of programs; `expect_more` hints that their outputs will be asked for again."""
@@ -154,6 +114,57 @@ class GP(ForestMethod):
         for i, j in enumerate(sample_of):
             np.equal(samples.of_rows(rows, j), 0, out=found[i])
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class GP(ProgramMethod):
+    """A method with one population of programs that are drawn and varied as trees.
+
+    Attributes
+    ----------
+    source, vary
+        Where random programs come from, how children are made.
+    heights, min_height
+        Of the initial programs.
+    """
+
+    source: RandomPrograms
+    vary: Callable[..., Any]
+    heights: tuple[int, int]
+    min_height: int
+
+    def first_state(self, **more: Any) -> Any:
+        """A ramped half-and-half population, scored; `more` are fields of the method's own state."""
+        assert self.samples is not None
+        forest = self.new_forest()
+        population = self.random_population(forest)
+        scores = self.score(forest, population, self.samples)
+        own = {"population": population, "errors": scores.errors, "elites": best_of_each_sample(population, scores)}
+        counters = {"generation": 0, "n_evaluations": population.size, "nodes": nodes_of(forest)}
+        make: Callable[..., Any] = self.state_type
+        return self.settle(make(**counters, **own, **more))
+
+    def next_state(self, state: Any, **changes: Any) -> Any:
+        """The state one generation later, after as many new programs as the population has."""
+        return replace(
+            state,
+            generation=state.generation + 1,
+            n_evaluations=state.n_evaluations + self.population_size,
+            nodes=nodes_of(state.forest),
+            **changes,
+        )
+
+    def random_population(self, forest: Forest) -> Ids:
+        """Ramped half-and-half."""
+        rng = stream(self.seed, "init")
+        return self.source.ramped_half_and_half(forest, self.population_size, rng, self.heights, self.min_height)
+
+    def breed(
+        self, forest: Forest, parents: Ids, rng: np.random.Generator, *rest: Any
+    ) -> tuple[Ids, NDArray[np.bool_]]:
+        """A child of every parent, and which of them were made from scratch."""
+        made = self.vary(forest, parents, rng, *rest)
+        return made if isinstance(made, Offspring) else (made, np.zeros(made.size, dtype=np.bool_))
 
 
 def first_occurrences(roots: Ids) -> Ids:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from symgrove.dataset import Dataset, features_by_column
 from symgrove.engines.base import Engine
 from symgrove.engines.registry import make_engine
-from symgrove.methods.gp import GP
+from symgrove.methods.gp import ProgramMethod
 from symgrove.methods.problem import Rows
 from symgrove.methods.side_by_side import SideBySide, States
 from symgrove.models.ensemble import COMBINE
@@ -23,11 +23,13 @@ from symgrove.models.task import Task
 class HeldOutError:
     """Error of the ensembles on rows that no part of the evolution sees, combined as in predictions."""
 
-    def __init__(self, rows: Rows, task: Task, aggregation: str, method: SideBySide[GP], engine: str) -> None:
+    def __init__(
+        self, rows: Rows, task: Task, aggregation: str, method: SideBySide[ProgramMethod], engine: str
+    ) -> None:
         self.rows = rows
         self.task = task
         self.combine = COMBINE[aggregation]
-        self.parts: Sequence[GP] = method.parts
+        self.parts: Sequence[ProgramMethod] = method.parts
         columns = features_by_column(rows.X, self.parts[0].engine.dtype, method.standardization.apply)
         self.engines = [
             make_engine(Dataset(columns, np.ascontiguousarray(target)), part.engine.primitives, name=engine)
@@ -53,7 +55,7 @@ class HeldOutError:
         error = float(np.average(losses, weights=self.rows.weight))
         return error if np.isfinite(error) else np.inf
 
-    def _predict(self, engine: Engine, part: GP, state: Any) -> NDArray[np.float64]:
+    def _predict(self, engine: Engine, part: ProgramMethod, state: Any) -> NDArray[np.float64]:
         members = part.members(state)
         roots, member = np.unique(members.root, return_inverse=True)
         head = self.task.head(part.loss.threshold)

@@ -42,6 +42,8 @@ class Footprint(NamedTuple):
     own_share, n_own : float, int
         Of an engine's budget, and in vectors over all rows: what the method takes for results of its own, at most the
         smaller of both.
+    fixed : int
+        Bytes for each target, however many rows there are.
     """
 
     n_samples: int
@@ -49,6 +51,7 @@ class Footprint(NamedTuple):
     n_members: int
     own_share: float = 0.0
     n_own: int = 0
+    fixed: int = 0
 
 
 class Needs(NamedTuple):
@@ -91,7 +94,7 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     samples = n_targets * n_rows * (own.n_samples + (0 if rows.weight is None else 2 * itemsize))
     masks = n_targets * n_rows * own.n_masks
     evolving = row_bytes(rows, itemsize) + row_bytes(problem.held_out, itemsize) + samples + masks
-    evolving += N_PREPARING * vector
+    evolving += N_PREPARING * vector + n_targets * own.fixed
     of_own, most_of_own = own.own_share / n_targets, own.n_own * vector
     standardizing = rows.X.nbytes * (1 if rows.weight is None else 2)
     n_values = max(own.n_members, n_features)

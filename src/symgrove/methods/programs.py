@@ -16,7 +16,7 @@ from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.elites import Elites
-from symgrove.methods.gp import GP
+from symgrove.methods.gp import ProgramMethod
 from symgrove.methods.problem import Problem
 from symgrove.methods.side_by_side import SideBySide, States
 from symgrove.models.ensemble import make_ensemble
@@ -74,7 +74,9 @@ class TargetSetup(NamedTuple):
         return self.engine.prepare(np.ones((1, self.engine.n_rows), dtype=np.uint8), self.weight)
 
 
-def evolutions_of(problem: Problem, evaluation: Evaluation, make: Callable[[TargetSetup], GP]) -> SideBySide[GP]:
+def evolutions_of(
+    problem: Problem, evaluation: Evaluation, make: Callable[[TargetSetup], ProgramMethod]
+) -> SideBySide[ProgramMethod]:
     """An evolution of programs for each target."""
     X, targets, weight, _ = problem.training
     standardization = standardization_of(X, weight) if evaluation.standardize else no_standardization(X.shape[1])
@@ -82,7 +84,7 @@ def evolutions_of(problem: Problem, evaluation: Evaluation, make: Callable[[Targ
     seed = problem.seed
     run_seed = seed if problem.member == 0 else int(stream(seed, "member", problem.member).integers(2**31))
     budget, reserved = evaluation.memory_budget // len(targets), evaluation.reserved // len(targets)
-    parts: list[GP] = []
+    parts: list[ProgramMethod] = []
     with ExitStack() as on_failure:
         for k, y in enumerate(targets):
             data = Dataset(columns, np.ascontiguousarray(y))
@@ -112,7 +114,9 @@ class Fitted(NamedTuple):
     row_loss: RowLossOf | None = None
 
 
-def programs_of(problem: Problem, method: SideBySide[GP], state: States, aggregation: str, *, merge: bool) -> Fitted:
+def programs_of(
+    problem: Problem, method: SideBySide[ProgramMethod], state: States, aggregation: str, *, merge: bool
+) -> Fitted:
     """The members of every target, with their final scaling, as a model with forests of its own."""
     training = problem.training
     members = [part.finish(own) for part, own in zip(method.parts, state, strict=True)]
