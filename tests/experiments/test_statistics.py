@@ -12,6 +12,7 @@ from symgrove.experiments.statistics import (
     compare,
     compare_corrected,
     holm,
+    median_interval,
     not_worse,
     summarise,
 )
@@ -86,3 +87,12 @@ def test_without_rows_in_common_it_is_the_paired_t_test():
 def test_differences_that_do_not_vary_are_certain():
     assert compare_corrected([1, 1], [1, 1], 3 / 7) == (1.0, False)
     assert compare_corrected([2, 2], [1, 1], 3 / 7) == (0.0, True)
+
+
+def test_the_interval_of_a_median_by_hand_and_by_simulation():
+    assert median_interval(range(1, 41)) == (14, 27)
+    assert median_interval([3, 1, 2]) == (-np.inf, np.inf)
+    rng = np.random.default_rng(0)
+    intervals = [median_interval(rng.exponential(size=21)) for _ in range(2000)]
+    coverage = np.mean([low <= np.log(2) <= high for low, high in intervals])
+    assert 0.95 <= coverage <= 0.99

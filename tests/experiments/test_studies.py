@@ -1,5 +1,6 @@
 """Studies end to end: planned, run, killed, resumed, shown."""
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -281,6 +282,28 @@ def test_verdicts_compare_with_the_published_numbers():
     assert "[3.082 (0.438)] ≠" in text
     assert "| GPTIPS | [4.138] |" in text
     assert "1 of 2 cells agree" in text
+
+
+def test_numbers_without_a_range_are_compared_by_ratio_and_interval():
+    cell = tables.Cell(tables.Summary(6.0, 1.0, 40), [4.0], is_best=False, n_failed=0, interval=(3.9, 7.0))
+    assert cell.ratio == "×1.50, within"
+    assert dataclasses.replace(cell, interval=(4.1, 7.0)).ratio == "×1.50, outside"
+    assert dataclasses.replace(cell, ours=tables.Summary(6.0, 1.0, 5)).ratio == ""
+    assert dataclasses.replace(cell, theirs=[4.0, 0.1]).ratio == ""
+
+
+def test_a_method_may_have_fewer_splits(tmp_path):
+    method = '[methods.a]\nlabel = "a"\nregressor = "TwoSEGPRegressor"\nruns = {}\n'
+    text = 'title = "t"\nkind = "table"\ndatasets = ["asn"]\nruns = 4\n'
+    file = tmp_path / "own.toml"
+    file.write_text(text + method.format(2))
+    tasks = {"asn": "regression"}
+    assert len(load_study(file).plan(None, tasks)) == 2
+    assert len(load_study(file).plan(1, tasks)) == 1
+    for bad in ("0", "true", '"3"'):
+        file.write_text(text + method.format(bad))
+        with pytest.raises(ValueError, match=r"runs a whole number of at least 1 and the rest texts, got runs ="):
+            load_study(file)
 
 
 def committed(name):

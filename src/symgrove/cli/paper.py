@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from symgrove.experiments.paper import Results
 
 SECONDS_BETWEEN_LINES = 10.0
+QUICK_RUNS = 5
 
 
 def paper(
@@ -26,6 +27,7 @@ def paper(
         ),
     ],
     runs: Annotated[int | None, typer.Option(min=1, help="Splits to run; by default as the study says.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help=f"A first look: {QUICK_RUNS} splits.")] = False,
     jobs: Annotated[int, typer.Option(help="Runs at the same time; -1 for all cores.")] = 1,
     datasets: Annotated[str, typer.Option(help="Only these data sets, separated by commas.")] = "",
     methods: Annotated[str, typer.Option(help="Only these methods of the study, separated by commas.")] = "",
@@ -48,6 +50,9 @@ def paper(
     try:
         own = _own_data(data or [], target)
         chosen, only = _names(datasets) or list(own), _names(methods)
+        if quick and runs is not None:
+            raise ValueError("--quick and --runs both say how many splits; give one of them.")
+        runs = QUICK_RUNS if quick else runs
         if jobs == 0:
             raise ValueError("--jobs must be a number of processes, or -1 for all cores.")
         if study == "all" and (chosen or only):

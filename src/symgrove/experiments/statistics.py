@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import mannwhitneyu, rankdata, wilcoxon
+from scipy.stats import binom, mannwhitneyu, rankdata, wilcoxon
 from scipy.stats import t as student_t
 
 SIGNIFICANT = 0.05
@@ -28,6 +28,15 @@ def summarise(values: ArrayLike) -> Summary:
     array = np.asarray(values, dtype=np.float64)
     low, median, high = np.percentile(array, [25, 50, 75])
     return Summary(float(median), float(high - low), array.size)
+
+
+def median_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of the median that holds for any distribution, between two of the values in order."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    k = int(binom.ppf((1 - confidence) / 2, ordered.size, 0.5))  # at most so many lie beyond each end
+    if k < 1:
+        return -np.inf, np.inf
+    return float(ordered[k - 1]), float(ordered[-k])
 
 
 def agrees(ours: Summary, median: float, iqr: float, n_runs: int = 40) -> bool:

@@ -79,6 +79,8 @@ class StudyMethod:
         What to say about it in the table.
     record : str
         What its runs record, if not what the study's do.
+    runs : int
+        Splits at most, where a run takes long; 0: as many as the study has.
     """
 
     name: str
@@ -89,6 +91,7 @@ class StudyMethod:
     published: str = ""
     note: str = ""
     record: str = ""
+    runs: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,9 +135,9 @@ class Study:
         return planned
 
     def run_of(self, method: StudyMethod, dataset: str, split: int, tasks: Mapping[str, str]) -> Run | None:
-        """The run of a method on a split, or None if the method is not for this task or not here yet."""
+        """The run of a method on a split, or None if the method is not for this task, or has fewer splits."""
         estimator = method.regressor if tasks[dataset] == "regression" else method.classifier
-        if not estimator:
+        if not estimator or (method.runs and split >= method.runs):
             return None
         record = method.record or self.record
         return Run(dataset, split, estimator, _frozen(method.parameters), record, self.fingerprints.get(dataset, ""))
@@ -207,9 +210,15 @@ def _data_file(name: str, entry: Any, folder: Path) -> DataFile:
 
 def _method(name: str, entry: Any) -> StudyMethod:
     _check_keys(f"methods.{name}", entry, {f.name for f in fields(StudyMethod)} - {"name"}, {"label"})
+    kinds: dict[str, type] = {"parameters": dict, "runs": int}
+    n_runs = entry.get("runs", 1)
     for key, value in entry.items():
-        if not isinstance(value, dict if key == "parameters" else str):
-            raise ValueError(f"methods.{name}: parameters must be a table and the rest texts, got {key} = {value!r}.")
+        is_number = not isinstance(value, bool) and (key != "runs" or (isinstance(n_runs, int) and n_runs >= 1))
+        if not isinstance(value, kinds.get(key, str)) or not is_number:
+            raise ValueError(
+                f"methods.{name}: parameters must be a table, runs a whole number of at least 1 and the rest texts, "
+                f"got {key} = {value!r}."
+            )
     return StudyMethod(name=name, **entry)
 
 

