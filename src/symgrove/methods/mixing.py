@@ -18,9 +18,9 @@ from symgrove.methods.elites import Elites, best_of_each_sample, improve
 from symgrove.variation.template import Genes, Matrix, Sets, Template, accept, renumber
 
 # Individuals whose trials are evaluated together: their vectors have room in a usual memory budget.
-N_AT_ONCE = 1000
+N_AT_ONCE = 2500
 # The forest drops what is not used after so many rounds: then vectors that are used again are kept.
-ROUNDS_BETWEEN_COLLECTIONS = 8
+ROUNDS_BETWEEN_COLLECTIONS = 16
 Index = NDArray[np.int64]
 
 

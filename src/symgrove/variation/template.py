@@ -44,6 +44,7 @@ class Template:
         self.n_features = forest.n_features
         self.constant_range = constant_range
         self.layout, self.is_inner = _layout(height, int(forest.arity[self.functions].max()))
+        self._known: tuple[Matrix, Alphabet] | None = None
         n = self.n_positions
         self._scratch = Scratch(np.empty(n + 1, dtype=np.int32), np.empty(n, dtype=np.int32), np.zeros(n, dtype=bool))
 
@@ -76,8 +77,13 @@ class Template:
             genes[is_constant] += order[np.searchsorted(constants[order], values)].astype(np.int32)
         return genes, constants
 
-    def alphabet(self, constants: Matrix) -> Alphabet:
-        """What symbols mean."""
+    def _alphabet(self, constants: Matrix) -> Alphabet:
+        """What symbols mean; the last one is kept, because it is asked for many times."""
+        if self._known is None or self._known[0] is not constants:
+            self._known = constants, self._make_alphabet(constants)
+        return self._known[1]
+
+    def _make_alphabet(self, constants: Matrix) -> Alphabet:
         n_functions, n_features, n_constants = self.functions.size, self.n_features, constants.size
         code = np.concatenate([self.functions, np.full(n_features, FEATURE), np.full(n_constants, CONSTANT)])
         feature = np.full(code.size, -1, dtype=np.int32)
@@ -89,7 +95,7 @@ class Template:
         """Roots of individuals, and the individuals with the ids of their nodes; the genes are not copied."""
         individuals = Individuals(genes, np.empty(genes.shape, dtype=np.int32))
         roots = np.empty(len(genes), dtype=np.int64)
-        alphabet = self.alphabet(constants)
+        alphabet = self._alphabet(constants)
         for start in range(0, len(genes), N_AT_A_TIME):
             own = slice(start, start + N_AT_A_TIME)
             part = Individuals(genes[own], individuals.ids[own])
@@ -125,7 +131,7 @@ class Template:
         template_kernels.try_sets(
             forest.columns,
             self.layout,
-            self.alphabet(constants),
+            self._alphabet(constants),
             current,
             chosen,
             donors,
