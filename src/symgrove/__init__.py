@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
     from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
+    from symgrove.estimators.gsgp import GSGPRegressor
     from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
     from symgrove.estimators.spatial_gp import SpatialGPRegressor
     from symgrove.estimators.standard_gp import StandardGPClassifier
@@ -44,6 +45,7 @@ _HOMES = {
     "DivNichGPClassifier": "estimators.divnich_gp",
     "DivNichGPRegressor": "estimators.divnich_gp",
     "Forest": "forest.forest",
+    "GSGPRegressor": "estimators.gsgp",
     "GroveClassifier": "estimators.grove",
     "GroveRegressor": "estimators.grove",
     "IndependentGPClassifier": "estimators.independent_gp",
@@ -103,6 +105,7 @@ __all__ = [
     "DivNichGPClassifier",
     "DivNichGPRegressor",
     "Forest",
+    "GSGPRegressor",
     "GroveClassifier",
     "GroveRegressor",
     "IndependentGPClassifier",

@@ -3,6 +3,7 @@
 from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
 from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
+from symgrove.estimators.gsgp import GSGPRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
 from symgrove.estimators.spatial_gp import SpatialGPRegressor
 from symgrove.estimators.standard_gp import StandardGPClassifier
@@ -21,6 +22,7 @@ ESTIMATORS = (
     "DivNichGPRegressor",
     "DivNichGPClassifier",
     "SpatialGPRegressor",
+    "GSGPRegressor",
 )
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "ClassicGPRegressor",
     "DivNichGPClassifier",
     "DivNichGPRegressor",
+    "GSGPRegressor",
     "GroveClassifier",
     "GroveRegressor",
     "IndependentGPClassifier",

@@ -23,7 +23,7 @@ from symgrove.blas import single_blas_thread
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.input import checked_rows, read_rows
-from symgrove.estimators.parameters import EvolutionParameters, ProgramParameters, check_evolution, check_programs
+from symgrove.estimators.parameters import EvolutionParameters, check_shared, early_stopping_of
 from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
 from symgrove.estimators.sklearn_types import BaseEstimator
 from symgrove.estimators.warm_up import warm_up
@@ -108,10 +108,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     def check_parameters(self) -> None:
         """Check what does not depend on data."""
-        if isinstance(self, ProgramParameters):
-            check_programs(self)
-        else:
-            check_evolution(self)
+        check_shared(self)
 
     def make_part(self, target: TargetSetup) -> GP:
         """The method on one target."""
@@ -210,8 +207,9 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         training, held_out, kept_out = rows, None, None
         if self.calibration is not None:
             training, kept_out = split(training, self.calibration, seed, "calibration", task)
-        if isinstance(self, ProgramParameters) and self.early_stopping:
-            training, held_out = split(training, self.validation_fraction, seed, "validation", task)
+        early = early_stopping_of(self)
+        if early is not None:
+            training, held_out = split(training, early.validation_fraction, seed, "validation", task)
         problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, checked.n_given)
         problem = problem._replace(n_copied=copied_bytes(problem, (X, y, sample_weight)))
         return self._within_memory(problem), checkpoint
@@ -219,7 +217,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def _within_memory(self, problem: Problem) -> Problem:
         """The problem on as many rows as the memory budget has room for, or a clear error."""
         if type(self).make_method is Estimator.make_method:  # other methods know what they need
-            check_needs(self._needs(problem), self._memory_budget(), len(problem.training.X))
+            n_rows, advice = len(problem.training.X), self._footprint().advice
+            check_needs(self._needs(problem), self._memory_budget(), n_rows, advice)
         return problem
 
     def _needs(self, problem: Problem) -> Needs:
@@ -296,13 +295,14 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         return 0.0
 
     def _early_stopping(self, problem: Problem, method: Any, stack: ExitStack) -> Stagnation | None:
-        if problem.held_out is None or not isinstance(self, ProgramParameters):
+        early = early_stopping_of(self)
+        if problem.held_out is None or early is None:
             return None
         if not isinstance(method, SideBySide):
             raise ValueError("early_stopping needs programs for each target; this method has none. Set it to False.")
         error = HeldOutError(problem.held_out, problem.task, self._aggregation(), method, self.engine)
         measure = stack.enter_context(error)
-        return Stagnation(measure, self.n_generations_no_change, method.to_arrays)
+        return Stagnation(measure, early.n_generations_no_change, method.to_arrays)
 
     def _teller(self, problem: Problem, method: Any, given: tuple[Any, Any], stack: ExitStack) -> Observer:
         """Observer that tells scikit-learn's callbacks."""

@@ -7,7 +7,7 @@ the constructor that a dataclass gets, and an estimator adds its own by inheriti
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -79,6 +79,14 @@ class ProgramParameters(EvolutionParameters):
     n_generations_no_change: int = 20
 
 
+def check_shared(p: EvolutionParameters) -> None:
+    """Check what an estimator has in common with others."""
+    if isinstance(p, ProgramParameters):
+        check_programs(p)
+    else:
+        check_evolution(p)
+
+
 def check_evolution(p: EvolutionParameters) -> None:
     """Check what does not depend on data; rates are checked where they are used."""
     check_whole("population_size", p.population_size, 2, MOST_PROGRAMS)
@@ -105,8 +113,19 @@ def check_evolution(p: EvolutionParameters) -> None:
 
 def check_programs(p: ProgramParameters) -> None:
     """Check all of them, but for rates."""
-    check_evolution(p)
+    check_population(p)
     check_whole("max_size", p.max_size, 1, LARGEST_PROGRAM)
+    check_loss(p.loss)
+    check_not_missing(p.variation)
+    if p.variation is not None and not callable(p.variation):
+        raise ValueError(
+            f"variation must be None or a function (forest, parents, donors, rng) -> children, got {p.variation!r}."
+        )
+
+
+def check_population(p: Any) -> None:
+    """Check what methods have that draw a population and may stop early, besides rates."""
+    check_evolution(p)
     check_pair("init_depth", p.init_depth)
     check_whole("init_depth[0]", p.init_depth[0], 0)
     check_whole("min_grow_depth", p.min_grow_depth, 0)
@@ -114,14 +133,22 @@ def check_programs(p: ProgramParameters) -> None:
         check_pair("constant_range", p.constant_range)
     for name in ("linear_scaling", "early_stopping"):
         check_flag(name, getattr(p, name))
-    check_loss(p.loss)
-    check_not_missing(p.variation)
-    if p.variation is not None and not callable(p.variation):
-        raise ValueError(
-            f"variation must be None or a function (forest, parents, donors, rng) -> children, got {p.variation!r}."
-        )
     check_number("validation_fraction", p.validation_fraction, 0, 1)
     check_whole("n_generations_no_change", p.n_generations_no_change, 1)
+
+
+class EarlyStopping(NamedTuple):
+    """Which share of the rows is held out, and after how many generations without improvement a run ends."""
+
+    validation_fraction: float
+    n_generations_no_change: int
+
+
+def early_stopping_of(p: EvolutionParameters) -> EarlyStopping | None:
+    """Of methods that have these parameters; None if it is not wanted."""
+    if not getattr(p, "early_stopping", False):
+        return None
+    return EarlyStopping(*(getattr(p, name) for name in EarlyStopping._fields))
 
 
 def as_row_loss(loss: Any) -> OwnRowLoss:

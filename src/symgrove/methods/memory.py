@@ -40,6 +40,8 @@ class Footprint(NamedTuple):
     own_share, n_own : float, int
         Of an engine's budget, and in vectors over all rows: what the method takes for results of its own, at most the
         smaller of both.
+    advice : str
+        Which parameter to lower where there is no room.
     """
 
     n_samples: int
@@ -47,6 +49,7 @@ class Footprint(NamedTuple):
     n_members: int
     own_share: float = 0.0
     n_own: int = 0
+    advice: str = "n_estimators"
 
 
 class Needs(NamedTuple):
@@ -103,11 +106,11 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     return Needs(problem.n_copied + evolving, problem.n_copied + least)
 
 
-def check_needs(needs: Needs, budget: int, n_rows: int) -> None:
+def check_needs(needs: Needs, budget: int, n_rows: int, advice: str) -> None:
     """A clear error if a budget has no room for what a fit needs in any case."""
     if needs.least > budget:
         raise ValueError(
             f"memory_budget={budget} bytes is too small: a fit on {n_rows} rows needs at least {needs.least}, for "
             "copies of the data, samples, buffers and results; more makes it faster. Raise it, give fewer rows, or "
-            "lower n_estimators."
+            f"lower {advice}."
         )
