@@ -62,7 +62,6 @@ _BAGGED = "Only with `n_estimators` above 1."
         ),
     },
     attributes={
-        "ensemble_": ("list of Member", "The one model as a member; with more samples, one for each."),
         "oob_score_": ("float", f"{_BAGGED} {ATTRIBUTES['oob_score_'][1]}"),
         "oob_prediction_": ("ndarray", f"{_BAGGED} {ATTRIBUTES['oob_prediction_'][1]}"),
         "history_": (
