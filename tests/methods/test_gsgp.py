@@ -7,7 +7,7 @@ from symgrove import GSGPRegressor, primitive
 from tests.making import method_of
 from tests.strategies import random_data, uproot
 
-SMALL = {"population_size": 40, "standardize": False}
+SMALL = {"population_size": 40}
 BOTH = pytest.mark.parametrize("n_estimators", [1, 5])
 
 

@@ -27,10 +27,11 @@ _BAGGED = "Only with `n_estimators` above 1."
     "Sums of programs by geometric semantic operators, for regression.",
     "A child is a linear combination of its parents, or of a parent and two random programs; so are its outputs, which "
     "are never computed again. The model is the best one, written as a sum in which every term stands once (GSGP-Red, "
-    "Martins, Oliveira, Miranda, Casadei and Pappa 2018). With default parameters this is the published method with a "
-    "population of 500; it has no linear scaling, and is slow to reach a target whose mean is far from zero: "
-    "`linear_scaling=True` is usually much better. With `n_estimators` above 1 it is an ensemble, which is not in the "
-    "publication: errors, scaling and elites for each bootstrap sample, and survival as in 2SEGP.",
+    "Martins, Oliveira, Miranda, Casadei and Pappa 2018). With default parameters this is the published method, in a "
+    "smaller run; features and outputs are not scaled, and a target whose mean is far from zero is reached slowly. "
+    "`linear_scaling=True` and `standardize=True` are usually much better. With `n_estimators` above 1 it is an "
+    "ensemble, which is not in the publication: errors, scaling and elites for each bootstrap sample, and survival as "
+    "in 2SEGP.",
     parameters={
         "population_size": ("int", "Individuals. Their outputs on all rows stay in memory, at least two times."),
         "n_estimators": (
@@ -41,6 +42,10 @@ _BAGGED = "Only with `n_estimators` above 1."
             "sequence of str or Primitive",
             "What random programs are made of: built-in primitives by name and your own, made with "
             "`symgrove.primitive`. Sums of them need add, mul and sub in any case.",
+        ),
+        "standardize": (
+            "bool",
+            "Z-score the features inside; formulas are shown in your units either way. False in the published method.",
         ),
         "init_depth": ("(int, int)", "Heights of initial programs; those of mutation are at most the second high."),
         "min_grow_depth": ("int", "Minimum height of grown programs: half of the initial ones, and those of mutation."),
@@ -74,6 +79,7 @@ _BAGGED = "Only with `n_estimators` above 1."
 @with_parameters
 class GSGPRegressor(Regressor):
     functions: Any = FUNCTIONS
+    standardize: bool = False
     n_estimators: int = 1
     prune: bool = True
     constant_range: tuple[float, float] | None = (-1.0, 1.0)
@@ -107,7 +113,9 @@ class GSGPRegressor(Regressor):
 
     def _footprint(self) -> Footprint:
         n = int(self.n_estimators)
-        return Footprint(n, n, n, 1.0, n_own_vectors(int(self.population_size), n), "population_size")
+        n_saved = 2 * int(self.early_stopping) + int(self.checkpoint is not None or self.warm_start)
+        n_own = n_own_vectors(int(self.population_size), n, n_saved)
+        return Footprint(n, n, n, None, n_own, "population_size")
 
     def make_part(self, target: TargetSetup) -> GSGP:
         samples = target.whole_sample()

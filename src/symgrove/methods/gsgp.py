@@ -181,8 +181,11 @@ class GSGP(GP):
         }
 
 
-def n_own_vectors(population_size: int, n_samples: int) -> int:
-    """Vectors over all rows that a run has at the same time, at most: semantics, random programs, those of scoring."""
-    n_generations = 2 if n_samples == 1 else 3  # parents, children, and copies of those that survive
+def n_own_vectors(population_size: int, n_samples: int, n_saved: int) -> int:
+    """Vectors over all rows that a run has at the same time, at most: semantics, random programs, those of scoring.
+
+    `n_saved` are populations that were saved, to go back to.
+    """
+    n_populations = n_saved + (2 if n_samples == 1 else 3)  # parents, children, and copies of those that survive
     n_trees = 2 * min(CHILDREN_AT_A_TIME, population_size)
-    return n_generations * population_size + 1 + n_trees + n_vectors_of(n_samples)
+    return n_populations * population_size + 1 + n_trees + n_vectors_of(n_samples)

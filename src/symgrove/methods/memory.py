@@ -37,9 +37,9 @@ class Footprint(NamedTuple):
         Masks of rows left out, for each target.
     n_members : int
         Members of an ensemble, at most.
-    own_share, n_own : float, int
+    own_share, n_own : float or None, int
         Of an engine's budget, and in vectors over all rows: what the method takes for results of its own, at most the
-        smaller of both.
+        smaller of both. None: so many vectors, whatever the budget.
     advice : str
         Which parameter to lower where there is no room.
     """
@@ -47,7 +47,7 @@ class Footprint(NamedTuple):
     n_samples: int
     n_masks: int
     n_members: int
-    own_share: float = 0.0
+    own_share: float | None = 0.0
     n_own: int = 0
     advice: str = "n_estimators"
 
@@ -94,7 +94,8 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     samples = n_targets * n_rows * (own.n_samples + (0 if rows.weight is None else 2 * itemsize))
     masks = n_targets * n_rows * own.n_masks
     evolving = row_bytes(rows, itemsize) + row_bytes(problem.held_out, itemsize) + samples + masks
-    evolving += N_PREPARING * vector + min(int(own.own_share * budget / n_targets), own.n_own * vector)
+    share = np.inf if own.own_share is None else own.own_share * budget / n_targets
+    evolving += N_PREPARING * vector + int(min(share, own.n_own * vector))
     standardizing = rows.X.nbytes * (1 if rows.weight is None else 2)
     n_values = max(own.n_members, n_features)
     block = NUMBER * N_BLOCK_ARRAYS * n_values * min(n_rows, rows_at_a_time(n_values))
