@@ -29,9 +29,8 @@ _BAGGED = "Only with `n_estimators` above 1."
     "are never computed again. The model is the best one, written as a sum in which every term stands once (GSGP-Red, "
     "Martins, Oliveira, Miranda, Casadei and Pappa 2018). With default parameters this is the published method, in a "
     "smaller run; features and outputs are not scaled, and a target whose mean is far from zero is reached slowly. "
-    "`linear_scaling=True` and `standardize=True` are usually much better. With `n_estimators` above 1 it is an "
-    "ensemble, which is not in the publication: errors, scaling and elites for each bootstrap sample, and survival as "
-    "in 2SEGP.",
+    "`linear_scaling=True` is usually much better. With `n_estimators` above 1 it is an ensemble, which is not in the "
+    "publication: errors, scaling and elites for each bootstrap sample, and survival as in 2SEGP.",
     parameters={
         "population_size": ("int", "Individuals. Their outputs on all rows stay in memory, at least two times."),
         "n_estimators": (
@@ -41,7 +40,7 @@ _BAGGED = "Only with `n_estimators` above 1."
         "functions": (
             "sequence of str or Primitive",
             "What random programs are made of: built-in primitives by name and your own, made with "
-            "`symgrove.primitive`. Sums of them need add, mul and sub in any case.",
+            "`symgrove.primitive`. Children are made with add, sub and mul, whether these are among them or not.",
         ),
         "standardize": (
             "bool",
