@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
     from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
+    from symgrove.estimators.gsgp import GSGPRegressor
     from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
     from symgrove.estimators.spatial_gp import SpatialGPRegressor
     from symgrove.estimators.standard_gp import StandardGPClassifier
@@ -47,6 +48,7 @@ _HOMES = {
     "Forest": "forest.forest",
     "GOMEAClassifier": "estimators.gomea",
     "GOMEARegressor": "estimators.gomea",
+    "GSGPRegressor": "estimators.gsgp",
     "GroveClassifier": "estimators.grove",
     "GroveRegressor": "estimators.grove",
     "IndependentGPClassifier": "estimators.independent_gp",
@@ -108,6 +110,7 @@ __all__ = [
     "Forest",
     "GOMEAClassifier",
     "GOMEARegressor",
+    "GSGPRegressor",
     "GroveClassifier",
     "GroveRegressor",
     "IndependentGPClassifier",

@@ -156,6 +156,15 @@ STANDARD_GP = [
     *pair("constant_range", (5, -5), 3),
     *flag("prefer_small"),
 ]
+GSGP = [
+    *(case for case in PROGRAMS if case[0] not in ("max_size", "loss", "variation")),
+    *SAMPLES,
+    *TOURNAMENT,
+    ("n_estimators", 501, "n_estimators=501 is larger than population_size=500"),
+    *(case for name in ("p_crossover", "p_mutation") for case in number(name, ALWAYS, -0.1, 1.9)),
+    ("p_crossover", 0.7, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.7 and 0.5."),
+    *number("mutation_step", "above 0 and below inf", 0, -1.0, np.inf, None),
+]
 WINDOW = "window must be a number of candidates (int) or a share of population_size (float up to 1), got {!r}."
 SHARE = "sampling must be 'bootstrap' or a share of the rows (float up to 1), got {!r}."
 SCALED = [case for case in PROGRAMS if case[0] not in ("init_depth", "min_grow_depth", "max_size", "variation")]
@@ -196,6 +205,7 @@ OWN = {
     sg.SpatialGPRegressor: SPATIAL_GP,
     sg.GOMEARegressor: GOMEA,
     sg.GOMEAClassifier: GOMEA,
+    sg.GSGPRegressor: GSGP,
     sg.GroveRegressor: GROVE,
     sg.GroveClassifier: GROVE,
 }
@@ -280,6 +290,7 @@ def test_fits_check_parameters_before_they_look_at_data(kind, name, value):
         (sg.TwoSEGPClassifier, {"p_mutation": -0.1}, "p_crossover and p_mutation must be probabilities that sum"),
         (sg.TwoSEGPRegressor, {"init_depth": (2, 10**9)}, "can have more than 1048576 nodes"),
         (sg.TwoSEGPRegressor, {"memory_budget": 1000}, r"memory_budget=1000 bytes is too small: .* at least \d+"),
+        (sg.GSGPRegressor, {"memory_budget": 10**5}, "is too small: .*give fewer rows, or lower population_size"),
         (sg.GroveRegressor, {"memory_budget": 1000}, "memory_budget=1000 bytes is too small"),
         (
             sg.GroveRegressor,

@@ -10,18 +10,21 @@ from symgrove import (
     ClassicGPRegressor,
     DivNichGPClassifier,
     DivNichGPRegressor,
+    GSGPRegressor,
     IndependentGPRegressor,
     SpatialGPRegressor,
     StandardGPClassifier,
 )
 from symgrove.fitness.bootstrap import bootstrap_counts
+from symgrove.forest.linear import as_weighted_sum
 from symgrove.rng import stream
 from tests.making import method_of
-from tests.naive import classic_gp, divnich_gp, spatial_gp, standard_gp
+from tests.naive import classic_gp, divnich_gp, gsgp, spatial_gp, standard_gp
 from tests.naive.programs import from_tokens
 from tests.strategies import random_data, uproot
 
 PAPER = [("add", 2), ("sub", 2), ("mul", 2), ("div", 2), ("sqrt", 1), ("log", 1)]
+SEMANTIC = [("add", 2), ("sub", 2), ("mul", 2), ("aq", 2)]
 STANDARD = [("add", 2), ("sub", 2), ("mul", 2), ("pdiv", 2)]
 
 
@@ -158,3 +161,39 @@ def test_standard_gp(make, rules, seed):
             assert texts(state, state.population) == trees(population)
             assert texts(state, state.elites.root) == [from_tokens(best)]
             assert state.elites.error[0] == pytest.approx(error)
+
+
+def assert_same_sums(state, roots, individuals):
+    """Terms of programs, with the weights that whole trees have."""
+    for root, (_, individual) in zip(roots, individuals, strict=True):
+        found = as_weighted_sum(state.forest, root)
+        weights = {uproot(state.forest, term): w for term, w in zip(found.terms, found.weights, strict=True)}
+        expected = gsgp.added(*(gsgp.terms_of(tree, weight) for tree, weight in individual.items()))
+        assert found.constant == pytest.approx(expected.pop(None, 0.0), abs=1e-12)
+        for term in weights.keys() | expected.keys():
+            assert weights.get(term, 0.0) == pytest.approx(expected.get(term, 0.0), rel=1e-9, abs=1e-12)
+
+
+# Scaled, many errors are equal but for rounding, as above; these seeds have no such ties.
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(
+    ("seed", "scales", "n_samples"), [(0, False, 1), (1, False, 1), (3, True, 1), (5, True, 1), (4, False, 5)]
+)
+def test_gsgp(seed, scales, n_samples, is_weighted):
+    X, y = random_data(seed, n_rows=30)
+    weight = WEIGHTS if is_weighted else np.ones(30)
+    counts = np.ones((1, 30)) if n_samples == 1 else bootstrap_counts(30, n_samples, seed)
+    step = 0.1 * np.sqrt(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
+    expected = gsgp.run(X, y, counts * weight, SEMANTIC, 20, 6, partial(stream, seed), 4, scales, step)
+    with ExitStack() as stack:
+        estimator = GSGPRegressor(population_size=20, tournament_size=4, linear_scaling=scales, n_estimators=n_samples)
+        method, state = start(stack, estimator, X, y, seed, weight=weight)
+        for generation, (population, errors, elites) in enumerate(expected):
+            state = method.step(state) if generation else state
+            assert_same_sums(state, state.population, population)
+            np.testing.assert_allclose(state.errors, errors, rtol=1e-9)
+            outputs = [gsgp.outputs_of(individual, X) for _, individual in population]
+            np.testing.assert_allclose(method.engine.fetch(state.semantics), outputs, rtol=1e-9, atol=1e-12)
+            assert_same_sums(state, state.elites.root, [individual for individual, _ in elites])
+            assert_same_sums(state, method.members(state).root, [individual for individual, _ in elites])
+            np.testing.assert_allclose(state.elites.error, [error for _, error in elites], rtol=1e-9)

@@ -28,6 +28,7 @@ METHODS = {
     "divnich-gp": "DivNichGP",
     "spatial-gp": "SpatialGP",
     "gomea": "GOMEA",
+    "gsgp": "GSGP",
 }
 
 

@@ -4,6 +4,7 @@ from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegress
 from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
 from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
+from symgrove.estimators.gsgp import GSGPRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
 from symgrove.estimators.spatial_gp import SpatialGPRegressor
 from symgrove.estimators.standard_gp import StandardGPClassifier
@@ -24,6 +25,7 @@ ESTIMATORS = (
     "SpatialGPRegressor",
     "GOMEARegressor",
     "GOMEAClassifier",
+    "GSGPRegressor",
 )
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "DivNichGPRegressor",
     "GOMEAClassifier",
     "GOMEARegressor",
+    "GSGPRegressor",
     "GroveClassifier",
     "GroveRegressor",
     "IndependentGPClassifier",

@@ -217,7 +217,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def _within_memory(self, problem: Problem) -> Problem:
         """The problem on as many rows as the memory budget has room for, or a clear error."""
         if type(self).make_method is Estimator.make_method:  # other methods know what they need
-            check_needs(self._needs(problem), self._memory_budget(), len(problem.training.X))
+            n_rows, advice = len(problem.training.X), self._footprint().advice
+            check_needs(self._needs(problem), self._memory_budget(), n_rows, advice)
         return problem
 
     def _needs(self, problem: Problem) -> Needs:

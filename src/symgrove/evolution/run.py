@@ -95,7 +95,9 @@ def run(method: Resumable[State], control: RunControl, previous: Result | None =
         *loop.observers,
         *([_Saver(own.save)] if control.checkpoint.path is not None else []),
     ]
-    state, reason = evolve(method, state, replace(loop, stops=stops, observers=observers))
+    first = [state]
+    del state  # handed over, so that it does not live to the end: it may hold vectors
+    state, reason = evolve(method, first.pop(), replace(loop, stops=stops, observers=observers))
     n_generations = int(method.describe(state)["generation"])
     own.save(state)
     best = None if control.early_stopping is None else control.early_stopping.best

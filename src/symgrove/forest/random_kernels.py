@@ -130,3 +130,14 @@ def draw_one(columns, rng, vocabulary, shape, buffers):
     """Root id of one random program; the caller has reserved room for the largest."""
     n_tokens = draw_program(rng, vocabulary, shape, buffers)
     return intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.stack)
+
+
+@kernel
+def draw_some(columns, rng, vocabulary, shape, buffers, start, out):
+    """Fill `out` with roots of random programs from `start` on; returns where it stopped for want of room."""
+    for i in range(start, out.size):
+        if columns.n_nodes[0] + buffers.code.size > columns.code.size:
+            return i
+        n_tokens = draw_program(rng, vocabulary, shape, buffers)
+        out[i] = intern_tokens(columns, buffers, n_tokens, vocabulary.arity, buffers.stack)
+    return out.size

@@ -92,11 +92,29 @@ class RandomPrograms:
         chance = -1.0 if p_function is None else float(p_function)
         return self._draw(forest, Shape(height, min_height, False, chance), rng)
 
-    def _draw(self, forest: Forest, shape: Shape, rng: np.random.Generator) -> int:
-        self._check_height(shape.height)
-        check_whole("min_height", shape.minimum, 0)
+    def grow_some(
+        self, forest: Forest, n_programs: int, height: int, rng: np.random.Generator, min_height: int = 2
+    ) -> NDArray[np.int64]:
+        """Roots of so many programs that `grow` would give one after the other."""
+        self._check(forest, height, min_height, rng)
+        roots = np.empty(n_programs, dtype=np.int64)
+        n_drawn = 0
+        while n_drawn < n_programs:
+            forest.reserve(self.buffers.code.size)
+            shape = Shape(height, min_height, False, -1.0)
+            n_drawn = random_kernels.draw_some(
+                forest.columns, rng, self.vocabulary, shape, self.buffers, n_drawn, roots
+            )
+        return roots
+
+    def _check(self, forest: Forest, height: int, min_height: int, rng: np.random.Generator) -> None:
+        self._check_height(height)
+        check_whole("min_height", min_height, 0)
         check_generator(rng)
         self.check_forest(forest)
+
+    def _draw(self, forest: Forest, shape: Shape, rng: np.random.Generator) -> int:
+        self._check(forest, shape.height, shape.minimum, rng)
         forest.reserve(self.buffers.code.size)
         return int(random_kernels.draw_one(forest.columns, rng, self.vocabulary, shape, self.buffers))
 

@@ -1,7 +1,8 @@
 """What all methods share: a state that owns its forest, and how it is settled, undone, saved and loaded.
 
 What evolves is the id of a root, or a vector or a matrix of ids, padded with -1. A state says once which of its fields
-hold ids (`ids`); collecting, undoing, saving and loading follow from that.
+hold ids (`ids`), and which are vectors of the engine (`vectors`); collecting, undoing, saving and loading follow from
+that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.engines.base import Engine
+from symgrove.engines.base import Engine, Handle
 from symgrove.forest.forest import Forest, Ids
 
 Arrays = dict[str, NDArray[Any]]
@@ -36,18 +37,22 @@ def nodes_of(forest: Forest) -> ForestView:
 
 @dataclass(frozen=True, kw_only=True)
 class ForestState:
-    """A run between two generations. Other fields are arrays, or named tuples of arrays.
+    """A run between two generations. Other fields are arrays, named tuples of arrays, or handles of vectors.
 
     Attributes
     ----------
     ids : tuple of str
         Fields that hold ids of the forest, such as "population" or "elites.root".
+    vectors : tuple of str
+        Fields that are vectors of the engine, made by `put`, `combine` or `apply`: they live as long as the state. They
+        are saved as they are, because made anew they might differ in the last bits.
     """
 
     generation: int
     n_evaluations: int
     nodes: ForestView
     ids: ClassVar[tuple[str, ...]] = ()
+    vectors: ClassVar[tuple[str, ...]] = ()
 
     @property
     def forest(self) -> Forest:
@@ -89,7 +94,8 @@ def _kinds_of(state_type: type[ForestState]) -> dict[str, Any]:
     """Fields that are arrays or named tuples of arrays, by name: the class of the tuple, or None."""
     if state_type not in _kinds:  # reading annotations takes as long as a small generation
         hints = get_type_hints(state_type)
-        names = [field.name for field in fields(state_type)[len(fields(ForestState)) :]]
+        own = fields(state_type)[len(fields(ForestState)) :]
+        names = [field.name for field in own if field.name not in state_type.vectors]
         is_tuple = {n: isinstance(hints[n], type) and issubclass(hints[n], tuple) for n in names}
         _kinds[state_type] = {n: hints[n] if is_tuple[n] else None for n in names}
     return _kinds[state_type]
@@ -167,7 +173,9 @@ class ForestMethod(ABC):
     def to_arrays(self, state: ForestState) -> Arrays:
         """A state as plain arrays, for a checkpoint."""
         forest: Arrays = {f"forest.{name}": array for name, array in state.forest.to_arrays().items()}
-        return {**forest, **state.arrays(), "counters": np.array([state.generation, state.n_evaluations])}
+        vectors: Arrays = {name: self.engine.fetch(getattr(state, name)) for name in state.vectors}
+        counters = np.array([state.generation, state.n_evaluations])
+        return {**forest, **state.arrays(), **vectors, "counters": counters}
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """The state that `to_arrays` saved, with a forest of its own."""
@@ -177,7 +185,8 @@ class ForestMethod(ABC):
         self.check_arrays(arrays, len(forest))
         generation, n_evaluations = map(int, arrays["counters"])
         counters = {"generation": generation, "n_evaluations": n_evaluations, "nodes": nodes_of(forest)}
-        return self.state_type(**counters, **fields_from(self.state_type, arrays))  # type: ignore[arg-type]
+        vectors: dict[str, Handle] = {name: self.engine.put(arrays[name]) for name in self.state_type.vectors}
+        return self.state_type(**counters, **vectors, **fields_from(self.state_type, arrays))  # type: ignore[arg-type]
 
 
 def check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], kind: str) -> None:

@@ -39,19 +39,22 @@ class Footprint(NamedTuple):
         Masks of rows left out, for each target.
     n_members : int
         Members of an ensemble, at most.
-    own_share, n_own : float, int
+    own_share, n_own : float or None, int
         Of an engine's budget, and in vectors over all rows: what the method takes for results of its own, at most the
-        smaller of both.
+        smaller of both. None: so many vectors, whatever the budget.
     fixed : int
         Bytes for each target, however many rows there are.
+    advice : str
+        Which parameter to lower where there is no room.
     """
 
     n_samples: int
     n_masks: int
     n_members: int
-    own_share: float = 0.0
+    own_share: float | None = 0.0
     n_own: int = 0
     fixed: int = 0
+    advice: str = "n_estimators"
 
 
 class Needs(NamedTuple):
@@ -95,7 +98,12 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     masks = n_targets * n_rows * own.n_masks
     evolving = row_bytes(rows, itemsize) + row_bytes(problem.held_out, itemsize) + samples + masks
     evolving += N_PREPARING * vector + n_targets * own.fixed
-    of_own, most_of_own = own.own_share / n_targets, own.n_own * vector
+    most_of_own = own.n_own * vector
+    of_own = 0.0
+    if own.own_share is None:
+        evolving, most_of_own = evolving + most_of_own, 0
+    else:
+        of_own = own.own_share / n_targets
     standardizing = rows.X.nbytes * (1 if rows.weight is None else 2)
     n_values = max(own.n_members, n_features)
     block = NUMBER * N_BLOCK_ARRAYS * n_values * min(n_rows, rows_at_a_time(n_values))
@@ -111,11 +119,11 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     return Needs(copied + evolving + min(int(of_own * budget), most_of_own), least)
 
 
-def check_needs(needs: Needs, budget: int, n_rows: int) -> None:
+def check_needs(needs: Needs, budget: int, n_rows: int, advice: str) -> None:
     """A clear error if a budget has no room for what a fit needs in any case."""
     if needs.least > budget:
         raise ValueError(
             f"memory_budget={budget} bytes is too small: a fit on {n_rows} rows needs at least {needs.least}, for "
             "copies of the data, samples, buffers and results; more makes it faster. Raise it, give fewer rows, or "
-            "lower n_estimators."
+            f"lower {advice}."
         )
