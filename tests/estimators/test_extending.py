@@ -177,6 +177,34 @@ class ClimbingRegressor(ex.ProgramParameters, ex.Regressor):
         return Climbers(samples=target.whole_sample(), **ex.gp_arguments(self, target))
 
 
+@ex.with_parameters
+class MaybeBaggedRegressor(ex.ProgramParameters, ex.Regressor):
+    """Leaves rows out only if there are several members."""
+
+    n_estimators: int = 1
+
+    @property
+    def has_out_of_bag(self):
+        return self.n_estimators > 1
+
+    def make_part(self, target):
+        counts = sg.bootstrap_counts(target.engine.n_rows, self.n_estimators, target.sample_seed)
+        samples = target.engine.prepare(counts) if self.has_out_of_bag else target.whole_sample()
+        return Climbers(samples=samples, **ex.gp_arguments(self, target))
+
+
+def test_parameters_may_decide_whether_rows_are_left_out(data):
+    model = MaybeBaggedRegressor(population_size=40, generations=2, n_estimators=5, random_state=0).fit(*data)
+    assert model.oob_score_ < 1
+    assert model.oob_prediction_.shape == (120,)
+    assert model._intervals.known
+    model.set_params(n_estimators=1).fit(*data)
+    assert not hasattr(model, "oob_score_")
+    assert not hasattr(model, "oob_prediction_")
+    assert not hasattr(model, "_outside")
+    assert not model._intervals.known
+
+
 @pytest.fixture(scope="module")
 def climbing(data):
     return ClimbingRegressor(population_size=40, generations=5, random_state=0, patience=7).fit(*data)

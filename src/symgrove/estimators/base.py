@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,19 +91,20 @@ class Finished:
 
 
 class Estimator(EvolutionParameters, BaseEstimator, ABC):
-    """Base of all estimators.
+    """Base of all estimators."""
 
-    Attributes
-    ----------
-    has_out_of_bag : bool
-        Whether members are programs that leave training rows out; then there are `oob_score_` and `oob_prediction_`.
-    """
-
-    has_out_of_bag: ClassVar[bool] = True
     table_: Document  # how the command line made features of a table
     _uncertainty: Intervals | Correction | None
 
     # What a method's estimator fills in
+
+    @property
+    def has_out_of_bag(self) -> bool:
+        """Whether members leave training rows out: then a fit sets `oob_score_` and `oob_prediction_`.
+
+        A class attribute where it is always or never so, a property where parameters decide.
+        """
+        return True
 
     def check_parameters(self) -> None:
         """Check what does not depend on data."""
@@ -325,6 +326,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         self.__dict__.update(finished.attributes)
         model, outside, row_loss = finished.fitted
         left_out = finished.left_out
+        for name in ("oob_score_", "oob_prediction_", "_outside"):  # of an earlier fit that left rows out
+            vars(self).pop(name, None)
         if self.has_out_of_bag:
             left_out = model.left_out(training.X, training.targets, outside, training.weight, row_loss)
             model = model.with_left_out(left_out)

@@ -12,8 +12,6 @@ This is 2SEGP with one sample, the training set itself, and tournaments in place
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
@@ -66,7 +64,7 @@ def _make(p: _ClassicGP, target: TargetSetup) -> TwoSEGP:
 @document("One formula by classic GP, for regression.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
 @with_parameters
 class ClassicGPRegressor(ProgramParameters, Regressor):
-    has_out_of_bag: ClassVar[bool] = False
+    has_out_of_bag = False
     tournament_size: int = 8
     allow_duplicates: bool = True
 
@@ -77,7 +75,7 @@ class ClassicGPRegressor(ProgramParameters, Regressor):
 @document("One formula by classic GP, for classification.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
 @with_parameters
 class ClassicGPClassifier(ProgramParameters, Classifier):
-    has_out_of_bag: ClassVar[bool] = False
+    has_out_of_bag = False
     tournament_size: int = 8
     allow_duplicates: bool = True
 

@@ -51,7 +51,7 @@ LARGEST_TARGET = 1e100
 class GroveEstimator(Estimator):
     """What the regressor and the classifier share."""
 
-    has_out_of_bag: ClassVar[bool] = False
+    has_out_of_bag = False
     configuration: ClassVar[GroveConfiguration]
     strength_: ClassVar[Any] = Renamed("stacking_weights_")
     found_: ClassVar[Any] = Renamed("stacking_weight_sum_")

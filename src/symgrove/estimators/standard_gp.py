@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -66,7 +66,7 @@ DECEMBER_2019: dict[str, Any] = {
 )
 @with_parameters
 class StandardGPClassifier(Classifier):
-    has_out_of_bag: ClassVar[bool] = False
+    has_out_of_bag = False
     functions: Any = FUNCTIONS
     standardize: bool = False
     target_error: float | None = 0.0
