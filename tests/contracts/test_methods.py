@@ -34,6 +34,7 @@ METHODS = {
     sg.DivNichGPRegressor: SMALL,
     sg.DivNichGPClassifier: SMALL,
     sg.SpatialGPRegressor: {**ENSEMBLE, "population_size": 56},
+    sg.RDORegressor: SMALL,
     sg.GroveRegressor: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }
@@ -42,7 +43,7 @@ GROVE = (sg.GroveRegressor, sg.GroveClassifier)
 SMALLER = {kind: {"generations": 5, "n_estimators": 5, "population_size": 100} for kind in GROVE}
 EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "bootstrap draws differ, as for RandomForest"}
 # Methods that draw no samples pass that check too.
-NO_SAMPLES = (sg.ClassicGPRegressor, sg.ClassicGPClassifier, sg.StandardGPClassifier)
+NO_SAMPLES = (sg.ClassicGPRegressor, sg.ClassicGPClassifier, sg.StandardGPClassifier, sg.RDORegressor)
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ METHODS = {
     "independent-gp": "IndependentGP",
     "divnich-gp": "DivNichGP",
     "spatial-gp": "SpatialGP",
+    "rdo": "RDO",
 }
 
 

@@ -4,6 +4,7 @@ from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegress
 from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.estimators.rdo import RDORegressor
 from symgrove.estimators.spatial_gp import SpatialGPRegressor
 from symgrove.estimators.standard_gp import StandardGPClassifier
 from symgrove.estimators.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
@@ -21,6 +22,7 @@ ESTIMATORS = (
     "DivNichGPRegressor",
     "DivNichGPClassifier",
     "SpatialGPRegressor",
+    "RDORegressor",
 )
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
+    "RDORegressor",
     "SpatialGPRegressor",
     "StandardGPClassifier",
     "TwoSEGPClassifier",
