@@ -155,6 +155,7 @@ RDO = [
     *flag("library_scaling"),
     *choice("impossible_cases", "'abandon', 'drop'", "keep"),
     *choice("dont_care_cases", "'drop', 'constant'", "keep"),
+    *choice("inversions", "'exact', 'public_code'", "numerical"),
     ("functions", ("sub", "div"), "functions has no 'add' and no 'mul', which library_scaling puts in as intercept + "),
     ("functions", ("add", "div"), "functions has no 'mul', which library_scaling"),
     ("variation", max, "variation is given but never used: p_crossover + p_mutation is the share of children"),

@@ -31,6 +31,7 @@ CASES = [
     (2, {"library_scaling": False, "impossible_cases": "drop", "n_estimators": 2}),
     (6, {"linear_scaling": False}),
     (7, {"p_mutation": 0.4}),
+    *((seed, {"inversions": "public_code"}) for seed in range(2)),
 ]
 
 
@@ -43,6 +44,7 @@ def options_of(model):
         "drops_any": model.dont_care_cases == "drop",
         "in_random_order": model.library_order == "random",
         "p_vary": model.p_mutation,
+        "is_public": model.inversions == "public_code",
     }
 
 

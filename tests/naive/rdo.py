@@ -87,21 +87,29 @@ def path_to(prefix, position):
     return steps
 
 
-def wanted_at(prefix, position, target, X):
+def invert_as_public_code(name, place, t, c):
+    """As `invert`, with the errors of the public code."""
+    if name == "sub" and place == 0:
+        return [t - c]
+    return both(t * t) if name == "sqrt" else invert(name, place, t, c)
+
+
+def wanted_at(prefix, position, target, X, is_public=False):
     """For every row a list of acceptable values of a node, ANY, or nothing if it is impossible."""
     steps = []
     for at, side in path_to(prefix, position):
         starts = children_of(prefix, at)
         other = None
         if len(starts) == 2:
-            start = starts[1 - side]
+            start = starts[0 if is_public else 1 - side]
             other = evaluate(from_tokens(prefix[start : end_of(prefix, start)]), X)
         steps.append((prefix[at][0], side, other))
     found = []
     for k, t in enumerate(target):
         values = [float(t)]
         for name, side, other in steps:
-            sets = [invert(name, side, v, None if other is None else float(other[k])) for v in values]
+            inverse = invert_as_public_code if is_public else invert
+            sets = [inverse(name, side, v, None if other is None else float(other[k])) for v in values]
             values = ANY if ANY in sets else [v for each in sets for v in each][:MOST_VALUES]
             if values == ANY:
                 break
@@ -191,7 +199,7 @@ def desired_operator(prefix, position, score, X, y, weight, library, options):
     _, slope, intercept = score
     if slope == 0 or not math.isfinite(slope):
         return prefix
-    wanted = wanted_at(prefix, position, (y - intercept) / slope, X)
+    wanted = wanted_at(prefix, position, (y - intercept) / slope, X, options["is_public"])
     in_sample = [values for k, values in enumerate(wanted) if weight[k] > 0]
     if not options["drops_impossible"] and [] in in_sample:
         return prefix

@@ -73,6 +73,12 @@ LARGEST_LIBRARY = 100_000
             "If any value of the chosen node gives the target on a row: leave the row out, or put in a constant, as "
             "published.",
         ),
+        "inversions": (
+            '"exact" or "public_code"',
+            "How functions are inverted. The authors' public code, as we read it, takes the left operand for the other "
+            "one in any case, inverts a - b for a as t - b, and accepts negative square roots; the published errors "
+            "lie between the two. (It has no inversion of the protected division: here it is exact.)",
+        ),
         "max_rows": (
             "int",
             "Rows that wanted outputs and the library are looked at on, drawn once if there are more; fewer if "
@@ -106,6 +112,7 @@ class RDORegressor(ProgramParameters, Regressor):
     library_scaling: bool = True
     impossible_cases: str = "abandon"
     dont_care_cases: str = "drop"
+    inversions: str = "exact"
     max_rows: int = 2000
 
     @property
@@ -124,6 +131,7 @@ class RDORegressor(ProgramParameters, Regressor):
         check_flag("library_scaling", self.library_scaling)
         check_choice("impossible_cases", self.impossible_cases, ("abandon", "drop"))
         check_choice("dont_care_cases", self.dont_care_cases, ("drop", "constant"))
+        check_choice("inversions", self.inversions, ("exact", "public_code"))
         self._check_functions()
 
     def _check_functions(self) -> None:
@@ -168,6 +176,7 @@ class RDORegressor(ProgramParameters, Regressor):
             scales=bool(self.library_scaling),
             drops_impossible=self.impossible_cases == "drop",
             drops_any=self.dont_care_cases == "drop",
+            is_public=self.inversions == "public_code",
             memory=own_memory(engine),
         )
         return RDO(

@@ -22,8 +22,8 @@ __all__ = ["ANY", "IMPOSSIBLE", "MOST_VALUES", "Paths"]
 
 Matrix = NDArray[np.float64]
 # Primitives that are inverted, in the order of their rules in backpropagation_kernels.py.
-BINARY_RULES = ("add", "sub", "mul", "div", "pdiv", "aq", "min", "max")
-UNARY_RULES = ("sqrt", "log", "log1p", "exp", "sin", "cos", "tanh", "square", "cube", "neg", "abs")
+BINARY_RULES = ("add", "sub", "mul", "div", "pdiv", "aq", "min", "max", "public sub")
+UNARY_RULES = ("sqrt", "log", "log1p", "exp", "sin", "cos", "tanh", "square", "cube", "neg", "abs", "public sqrt")
 RULES = BINARY_RULES + UNARY_RULES
 
 
@@ -37,12 +37,14 @@ class Wanted(NamedTuple):
     n_values: NDArray[np.int8]
 
 
-def rules_of(primitives: PrimitiveSet) -> NDArray[np.int64]:
-    """The rule by which each code is inverted, 0 if there is none."""
+def rules_of(primitives: PrimitiveSet, *, is_public: bool = False) -> NDArray[np.int64]:
+    """The rule by which each code is inverted, 0 if there is none; with `is_public`, as the public code has it."""
     rules = np.zeros(max(primitives.by_code) + 1, dtype=np.int64)
     for code, row in primitives.by_code.items():
-        if row.function is None and row.name in RULES:
-            rules[code] = 1 + RULES.index(row.name)
+        public = f"public {row.name}"
+        name = public if is_public and public in RULES else row.name
+        if row.function is None and name in RULES:
+            rules[code] = 1 + RULES.index(name)
     return rules
 
 
@@ -55,18 +57,28 @@ def choose_paths(forest: Forest, roots: Ids, rng: np.random.Generator) -> Paths:
     return paths
 
 
-def siblings_on(forest: Forest, paths: Paths) -> Ids:
-    """The other operand of every function above the end of a path, in the shape of the paths; -1 if there is none."""
+def siblings_on(forest: Forest, paths: Paths, *, is_public: bool = False) -> Ids:
+    """The other operand of every function above the end of a path, in the shape of the paths; -1 if there is none.
+
+    With `is_public` the left operand in any case, as the public code has it.
+    """
     node, side, depth = paths
     is_above = np.arange(node.shape[1]) < depth[:, None]
     columns = forest.columns
-    other = np.where(side == 0, columns.right[node], columns.left[node])
+    other = np.where((side == 0) & (not is_public), columns.right[node], columns.left[node])
     has_two = columns.right[node] >= 0
     return np.where(is_above & has_two & (forest.arity[columns.code[node]] == 2), other, -1)
 
 
 def wanted_at(
-    forest: Forest, paths: Paths, siblings: Ids, target: Matrix, distinct: Ids, outputs: Matrix, n_values: int
+    forest: Forest,
+    rules: NDArray[np.int64],
+    paths: Paths,
+    siblings: Ids,
+    target: Matrix,
+    distinct: Ids,
+    outputs: Matrix,
+    n_values: int,
 ) -> Wanted:
     """What the ends of paths should have so that their programs have `target`, (n_paths, n_rows).
 
@@ -74,6 +86,6 @@ def wanted_at(
     """
     sibling_of = np.searchsorted(distinct, siblings)
     wanted = Wanted(np.zeros((*target.shape, n_values)), np.empty(target.shape, dtype=np.int8))
-    rules, epsilons = rules_of(forest.primitives), forest.primitives.epsilon_by_code()
+    epsilons = forest.primitives.epsilon_by_code()
     backpropagation_kernels.backpropagate(forest.columns, rules, epsilons, paths, outputs, sibling_of, target, *wanted)
     return wanted

@@ -1,7 +1,7 @@
 """Kernels of semantic backpropagation: which values a node should have so that its program has those that are wanted.
 
 A rule is the number of a primitive's inversion; rule 0 is none. Inversions are exact: the primitive of what they give
-is what was wanted, but for rounding.
+is what was wanted, but for rounding; those called public are as in the public code, and are not.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from symgrove.forest.intern_kernels import intern
 from symgrove.variation.subtree_kernels import choose_node
 
 # Rules; `RULES` in backpropagation.py has their primitives.
-ADD, SUB, MUL, DIV, PDIV, AQ, MIN, MAX = 1, 2, 3, 4, 5, 6, 7, 8
-SQRT, LOG, LOG1P, EXP, SIN, COS, TANH, SQUARE, CUBE, NEG, ABS = 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19
+ADD, SUB, MUL, DIV, PDIV, AQ, MIN, MAX, PUBLIC_SUB = 1, 2, 3, 4, 5, 6, 7, 8, 9
+SQRT, LOG, LOG1P, EXP, SIN, COS, TANH, SQUARE, CUBE, NEG, ABS = 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20
+PUBLIC_SQRT = 21
 EXP_CAP = 80.0  # as in engines/block_kernels.py
 LEAST_LOG = -708.0  # below, exp gives numbers of few digits
 
@@ -58,6 +59,8 @@ def invert_binary(rule, side, t, c, epsilon):
         return 1, t - c, 0.0
     if rule == SUB:
         return 1, (t + c if side == 0 else c - t), 0.0
+    if rule == PUBLIC_SUB:
+        return 1, (t - c if side == 0 else c - t), 0.0
     if rule == MUL:
         if c == 0:
             return (ANY if t == 0 else IMPOSSIBLE), 0.0, 0.0
@@ -109,10 +112,10 @@ def invert_unary(rule, t, epsilon):
     if rule == LOG:
         size = math.exp(t) - epsilon
         return (2 if size >= 0 and t > LEAST_LOG else IMPOSSIBLE), size, -size
-    if t < 0:
+    if t < 0 and rule != PUBLIC_SQRT:
         return IMPOSSIBLE, 0.0, 0.0
     size = t
-    if rule == SQRT:
+    if rule in (SQRT, PUBLIC_SQRT):
         size = t * t
     elif rule == LOG1P:
         size = math.expm1(t)

@@ -27,6 +27,7 @@ from symgrove.variation.backpropagation import (
     Paths,
     Wanted,
     choose_paths,
+    rules_of,
     siblings_on,
     wanted_at,
 )
@@ -69,6 +70,8 @@ class RandomDesiredOperator:
         Cases that no value of the node can put right do not count; else their program stays as it is.
     drops_any : bool
         Cases that any value of the node leaves right do not count; else only a constant may take the node's place.
+    is_public : bool
+        Whether functions are inverted as in the public code, with its errors.
     memory : int
         Bytes for what is computed at a time.
     """
@@ -81,6 +84,7 @@ class RandomDesiredOperator:
     scales: bool
     drops_impossible: bool
     drops_any: bool
+    is_public: bool
     memory: int
 
     def __call__(
@@ -133,10 +137,12 @@ class RandomDesiredOperator:
         target = self.engine.target if self.rows is None else self.engine.target[self.rows]
         with np.errstate(all="ignore"):
             at_root = (target - intercept[:, None]) / slope[:, None]
-        siblings = siblings_on(forest, paths)
+        rules = rules_of(forest.primitives, is_public=self.is_public)
+        siblings = siblings_on(forest, paths, is_public=self.is_public)
         distinct = np.unique(siblings[siblings >= 0])
         outputs = self.outputs(forest, distinct)
-        return wanted_at(forest, paths, siblings, at_root, distinct, outputs, 1 if self.scales else MOST_VALUES)
+        n_values = 1 if self.scales else MOST_VALUES
+        return wanted_at(forest, rules, paths, siblings, at_root, distinct, outputs, n_values)
 
     def _cases(self, wanted: Wanted, sample_of: Index) -> tuple[Matrix, Mask, Mask]:
         """Weights of the cases that count, whether a node can be replaced, and whether by entries of the library."""
