@@ -128,3 +128,15 @@ def test_memory_for_one_child_at_a_time_gives_the_same_children():
             state = limited.step(limited.init())
             found.append([tokens(uproot(state.forest, root)) for root in state.population])
     assert all(map(agree, *found))
+
+
+def test_members_leave_rows_out_only_if_there_are_several():
+    X, y = random_data(2, n_rows=80)
+    one, five = (sg.RDORegressor(**SETTINGS, n_estimators=n, generations=3, random_state=0).fit(X, y) for n in (1, 5))
+    assert len(one.ensemble_) == 1
+    assert not hasattr(one, "oob_score_")
+    assert sum(len(member.samples) for member in five.ensemble_) == 5
+    assert 0 < five.oob_score_ < 1
+    assert five.history_["errors"].shape == (4, 5)
+    low, high = five.predict_interval(X).T
+    assert (low < high).all()

@@ -18,6 +18,7 @@ from symgrove.variation.desired_operator import RandomDesiredOperator
 from symgrove.variation.subtree import SubtreeVariation
 
 LARGEST_LIBRARY = 100_000
+N_VECTORS = 64  # of the outputs of siblings and nodes, for each child, at most
 
 
 @document(
@@ -123,7 +124,11 @@ class RDORegressor(ProgramParameters, Regressor):
         super().check_parameters()
         check_samples(self.n_estimators, self.prune, self.population_size)
         check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
-        check_whole("max_height", self.max_height, int(self.init_depth[1]), LARGEST_PROGRAM)
+        check_whole("max_height", self.max_height, 0, LARGEST_PROGRAM)
+        if self.max_height < self.init_depth[1]:
+            raise ValueError(
+                f"max_height={self.max_height} is less than init_depth[1]={self.init_depth[1]}; lower that too."
+            )
         check_whole("library_size", self.library_size, 1, LARGEST_LIBRARY)
         check_whole("library_depth", self.library_depth, 0, LARGEST_PROGRAM)
         check_whole("max_rows", self.max_rows, 1, MOST_PROGRAMS)
@@ -149,8 +154,8 @@ class RDORegressor(ProgramParameters, Regressor):
             )
 
     def _footprint(self) -> Footprint:
-        n_own = (N_LIBRARIES + 1) * int(self.library_size) + 64 * int(self.population_size)
         n_members = int(self.n_estimators)
+        n_own = n_members + (N_LIBRARIES + 1) * int(self.library_size) + N_VECTORS * int(self.population_size)
         return Footprint(n_members + 1, n_members, n_members, OWN_SHARE, n_own)
 
     def make_part(self, target: TargetSetup) -> RDO:
@@ -160,7 +165,7 @@ class RDORegressor(ProgramParameters, Regressor):
             samples = engine.prepare(counts, target.weight)
         else:
             samples = target.whole_sample()
-        rows = choose_cases(engine, int(self.max_rows), int(self.library_size), target.seed)
+        rows = choose_cases(engine, samples.total.size, int(self.max_rows), int(self.library_size), target.seed)
         arguments = gp_arguments(self, target)
         p_vary = float(self.p_crossover + self.p_mutation)
         if self.variation is None:

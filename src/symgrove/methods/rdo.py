@@ -163,9 +163,11 @@ class RDO(GP):
         return scored
 
 
-def choose_cases(engine: Engine, max_rows: int, library_size: int, seed: int) -> NDArray[np.intp] | None:
+def choose_cases(
+    engine: Engine, n_samples: int, max_rows: int, library_size: int, seed: int
+) -> NDArray[np.intp] | None:
     """Rows that wanted and library outputs are looked at on, or None for all: so many, if memory has room for them."""
-    n_numbers = N_LIBRARIES * library_size + 2 * N_AT_A_TIME
+    n_numbers = N_LIBRARIES * library_size + 2 * N_AT_A_TIME + n_samples
     n_cases = min(max_rows, max(1, own_memory(engine) // (8 * n_numbers)))
     if n_cases >= engine.n_rows:
         return None
