@@ -74,7 +74,7 @@ def best_scaled(
     query, weight : (n_nodes, n_rows)
         What is wanted, and the weight of each case, 0 for those that do not count.
     sums : pair of (n_nodes, n_entries)
-        `sums_of` the weights, right at least where `is_whole`; the others are made here.
+        `sums_of` the weights, right where `is_whole`; the others are written anew, in place.
     is_whole : (n_nodes,)
     room : BranchLimits
     """
