@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
     from symgrove.estimators.gsgp import GSGPRegressor
     from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+    from symgrove.estimators.rdo import RDORegressor
     from symgrove.estimators.spatial_gp import SpatialGPRegressor
     from symgrove.estimators.standard_gp import StandardGPClassifier
     from symgrove.estimators.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
@@ -57,6 +58,7 @@ _HOMES = {
     "MeanSquaredError": "fitness.losses",
     "Primitive": "forest.primitive_table",
     "PrimitiveSet": "forest.primitives",
+    "RDORegressor": "estimators.rdo",
     "RandomPrograms": "forest.random_programs",
     "Scores": "engines.scoring",
     "SpatialGPRegressor": "estimators.spatial_gp",
@@ -119,6 +121,7 @@ __all__ = [
     "MeanSquaredError",
     "Primitive",
     "PrimitiveSet",
+    "RDORegressor",
     "RandomPrograms",
     "Scores",
     "SpatialGPRegressor",

@@ -36,6 +36,7 @@ METHODS = {
     sg.GOMEARegressor: {**SMALL, "template_height": 3},
     sg.GOMEAClassifier: {**SMALL, "template_height": 3},
     sg.GSGPRegressor: SMALL,
+    sg.RDORegressor: SMALL,
     sg.GroveRegressor: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }
@@ -51,9 +52,14 @@ NO_SAMPLES = (
     sg.GOMEARegressor,
     sg.GOMEAClassifier,
     sg.GSGPRegressor,
+    sg.RDORegressor,
 )
 # Methods of one model whose bagged variant is another method: both keep the promises.
-BAGGED = {sg.GSGPRegressor: {"n_estimators": 4}, sg.GOMEARegressor: {"n_estimators": 4}}
+BAGGED = {
+    sg.GSGPRegressor: {"n_estimators": 4},
+    sg.GOMEARegressor: {"n_estimators": 4},
+    sg.RDORegressor: {"n_estimators": 4},
+}
 
 
 @pytest.fixture(scope="module")

@@ -143,6 +143,24 @@ SPATIAL_GP = [
     *choice("member_error", "'out_of_bag', 'in_bag'", "both"),
     *choice("aggregation", "'median', 'mean'", "mode"),
 ]
+RDO = [
+    *SAMPLES,
+    ("n_estimators", 501, "n_estimators=501 is larger than population_size=500: some samples would keep no program."),
+    *TOURNAMENT,
+    *whole("max_height", 0, -1, highest=100_000),
+    ("max_height", 5, "max_height=5 is less than init_depth[1]=6; lower that too."),
+    *whole("library_size", 1, 0, highest=100_000),
+    *whole("library_depth", 0, -1, highest=100_000),
+    *whole("max_rows", 1, 0, highest=10**7),
+    *choice("library_order", "'population', 'random'", "best"),
+    *flag("library_scaling"),
+    *choice("impossible_cases", "'abandon', 'drop'", "keep"),
+    *choice("dont_care_cases", "'drop', 'constant'", "keep"),
+    *choice("inversions", "'exact', 'public_code'", "numerical"),
+    ("functions", ("sub", "div"), "functions has no 'add' and no 'mul', which library_scaling puts in as intercept + "),
+    ("functions", ("add", "div"), "functions has no 'mul', which library_scaling"),
+    ("variation", max, "variation is given but never used: p_crossover + p_mutation is the share of children"),
+]
 STANDARD_GP = [
     *TOURNAMENT,
     ("init_depth", 1, "init_depth must be a whole number of at least 2, got 1."),
@@ -206,6 +224,7 @@ OWN = {
     sg.GOMEARegressor: GOMEA,
     sg.GOMEAClassifier: GOMEA,
     sg.GSGPRegressor: GSGP,
+    sg.RDORegressor: RDO,
     sg.GroveRegressor: GROVE,
     sg.GroveClassifier: GROVE,
 }

@@ -29,6 +29,7 @@ METHODS = {
     "spatial-gp": "SpatialGP",
     "gomea": "GOMEA",
     "gsgp": "GSGP",
+    "rdo": "RDO",
 }
 
 

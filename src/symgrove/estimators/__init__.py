@@ -6,6 +6,7 @@ from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.gsgp import GSGPRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.estimators.rdo import RDORegressor
 from symgrove.estimators.spatial_gp import SpatialGPRegressor
 from symgrove.estimators.standard_gp import StandardGPClassifier
 from symgrove.estimators.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
@@ -26,6 +27,7 @@ ESTIMATORS = (
     "GOMEARegressor",
     "GOMEAClassifier",
     "GSGPRegressor",
+    "RDORegressor",
 )
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
+    "RDORegressor",
     "SpatialGPRegressor",
     "StandardGPClassifier",
     "TwoSEGPClassifier",
