@@ -13,7 +13,7 @@ from tests.contracts.test_methods import GROVE, MAKERS, Maker, target_of
 # Methods that keep a vector for each individual, which only few fit into a small budget.
 IN_SMALL_MEMORY = {
     "GSGPRegressor": {"population_size": 16, "n_estimators": 1},
-    "GSGPRegressor-bagged": {"population_size": 12, "n_estimators": 6},
+    "GSGPRegressor-bagged": {"population_size": 10, "n_estimators": 6},
 }
 
 

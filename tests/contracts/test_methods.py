@@ -55,11 +55,7 @@ NO_SAMPLES = (
     sg.RDORegressor,
 )
 # Methods of one model whose bagged variant is another method: both keep the promises.
-BAGGED = {
-    sg.GSGPRegressor: {"n_estimators": 4},
-    sg.GOMEARegressor: {"n_estimators": 4},
-    sg.RDORegressor: {"n_estimators": 4},
-}
+BAGGED = {kind: {"n_estimators": 4} for kind in (sg.GOMEARegressor, sg.GSGPRegressor, sg.RDORegressor)}
 
 
 @pytest.fixture(scope="module")
