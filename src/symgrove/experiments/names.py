@@ -13,6 +13,7 @@ NAMES = (
     "pruning",
     "budget",
     "minimum-height",
+    "aggregation",
     "grove",
     "intervals",
 )
