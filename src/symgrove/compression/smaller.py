@@ -211,7 +211,9 @@ def _with_members(estimator: Estimator, model: ProgramModel, chosen: list[list[i
         roots = ensemble.programs[ensemble.program_of[samples]]
         slope, intercept = ensemble.slope[samples], ensemble.intercept[samples]
         rules = ensemble.fallback, ensemble.standardization, ensemble.aggregation, ensemble.threshold
-        weights = None if ensemble.weights is None else ensemble.weights[samples]
+        weights = None
+        if ensemble.weights is not None:
+            weights = ensemble.weights[samples] / ensemble.weights[samples].max()
         ensembles.append(make_ensemble(ensemble.forest, roots, slope, intercept, *rules, weights))
         inside.append(errors[0][samples])
         outside.append(errors[1][samples])

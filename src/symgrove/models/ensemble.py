@@ -60,7 +60,7 @@ class Ensemble:
     threshold : float
         Members vote for class 1 where their scaled output is above it.
     weights : float64 array (n_samples,) or None
-        Of the members in a weighted mean, not negative and not all zero; None where they count the same.
+        Of the members in a weighted mean, from 0 to 1, which the largest is; None where they count the same.
     """
 
     forest: Forest

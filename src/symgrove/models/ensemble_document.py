@@ -68,6 +68,6 @@ def _weights(entries: Entries, n_samples: int) -> NDArray[np.float64] | None:
             raise ValueError(f"{entries.where} has weights, but its members count the same.")
         return None
     weights = entries.numbers("weights", n_samples)
-    if (weights < 0).any() or not 0 < weights.sum() < np.inf:
-        raise ValueError(f"'weights' of {entries.where} must not be negative, and not all zero.")
+    if (weights < 0).any() or weights.max() != 1:
+        raise ValueError(f"'weights' of {entries.where} must be from 0 to 1, which the largest must be.")
     return weights
