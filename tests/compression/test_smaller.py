@@ -173,6 +173,17 @@ def test_members_are_chosen_greedily(combine):
     assert found.losses[2, held_out] == pytest.approx(wanted)
 
 
+def test_members_with_weights_are_chosen_greedily():
+    rng = np.random.default_rng(0)
+    members, target, weights = rng.normal(size=(6, 40)), rng.normal(size=40), np.array([1, 0.2, 0, 3, 0.7, 0.1])
+    found = choose_members(members, target, 5, None, make_folds(40, 0), weights)
+    with_weights = np.concatenate([members, weights[:, None]], axis=1)
+    definition = lambda m: np.average(m[:, :-1], axis=0, weights=m[:, -1])  # noqa: E731
+    usable = np.flatnonzero(weights)
+    chosen = naive.choose_members(with_weights[usable], target, 5, definition)
+    assert found.chosen == usable[chosen].tolist()
+
+
 def test_terms_are_pursued():
     rng = np.random.default_rng(0)
     terms, target = rng.normal(size=(8, 60)) * rng.uniform(0.1, 9, size=(8, 1)), rng.normal(size=60)

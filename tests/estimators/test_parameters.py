@@ -100,6 +100,7 @@ ELSEWHERE = {"random_state", "p_crossover", "p_mutation"}
 SAMPLES = [*whole("n_estimators", 1, 0, highest=10**6), *flag("prune")]
 TOURNAMENT = whole("tournament_size", 1, 0, highest=100_000)
 NO_PLACE = "n_estimators=50 is larger than population_size=49: some samples would keep no program."
+AGGREGATION = choice("aggregation", "'mean', 'median', 'interquartile', 'weighted'", "mode")
 ALWAYS = "above -1e-12 and below 1"
 TWO_SEGP = [
     *SAMPLES,
@@ -141,7 +142,7 @@ SPATIAL_GP = [
     *(case for case in whole("mutation_depth", 0, -1) if case[1] not in (HUGE, TOO_LARGE_TO_PRINT)),
     ("mutation_depth", 7, "mutation_depth=7 is more than init_depth[1]=6; raise that too."),
     *choice("member_error", "'out_of_bag', 'in_bag'", "both"),
-    *choice("aggregation", "'median', 'mean'", "mode"),
+    *AGGREGATION,
 ]
 RDO = [
     *SAMPLES,
@@ -211,17 +212,17 @@ GROVE = [
     *(("sampling", value, SHARE.format(value)) for value in (1.5, 0.0, 1, "jackknife", None)),
 ]
 OWN = {
-    sg.TwoSEGPRegressor: TWO_SEGP,
+    sg.TwoSEGPRegressor: [*TWO_SEGP, *AGGREGATION],
     sg.TwoSEGPClassifier: TWO_SEGP,
     sg.ClassicGPRegressor: CLASSIC_GP,
     sg.ClassicGPClassifier: CLASSIC_GP,
     sg.StandardGPClassifier: STANDARD_GP,
-    sg.IndependentGPRegressor: INDEPENDENT_GP,
+    sg.IndependentGPRegressor: [*INDEPENDENT_GP, *AGGREGATION],
     sg.IndependentGPClassifier: INDEPENDENT_GP,
-    sg.DivNichGPRegressor: DIVNICH_GP,
+    sg.DivNichGPRegressor: [*DIVNICH_GP, *AGGREGATION],
     sg.DivNichGPClassifier: DIVNICH_GP,
     sg.SpatialGPRegressor: SPATIAL_GP,
-    sg.GOMEARegressor: GOMEA,
+    sg.GOMEARegressor: [*GOMEA, *AGGREGATION],
     sg.GOMEAClassifier: GOMEA,
     sg.GSGPRegressor: GSGP,
     sg.RDORegressor: RDO,

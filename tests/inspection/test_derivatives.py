@@ -37,7 +37,7 @@ def agrees(found, function, X):
     return is_near, is_smooth
 
 
-@pytest.mark.parametrize("aggregation", ["mean", "median"])
+@pytest.mark.parametrize("aggregation", ["mean", "median", "interquartile", "weighted"])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_primitive(seed, aggregation):
     plan = plan_of(every_primitive(seed, aggregation), list("abcd"))
@@ -95,15 +95,17 @@ def test_derivatives_of_votes_are_those_of_the_mean_output():
     assert derivatives(model, rows, 1) == pytest.approx(-derivatives(model, rows, 2))
 
 
-@pytest.mark.parametrize("aggregation", ["mean", "median"])
-def test_a_member_that_is_not_finite_does_not_count(aggregation):
+@pytest.mark.parametrize(
+    ("aggregation", "slope"), [("mean", 1.5), ("median", 1.5), ("weighted", 1.75), ("interquartile", 1.0)]
+)
+def test_a_member_that_is_not_finite_does_not_count(aggregation, slope):
     forest = Forest(2, PrimitiveSet(("mul", "add")))
     x, z = forest.feature(0), forest.feature(1)
     square = forest.apply("mul", x, x)
     roots = np.array([forest.apply("mul", square, square), z, forest.apply("add", z, z)])
-    rules = 0.0, no_standardization(2), aggregation
+    rules = 0.0, no_standardization(2), aggregation, 0.5, np.array([4.0, 1.0, 3.0]) if slope == 1.75 else None
     plan = plan_of(make_ensemble(forest, roots, np.ones(3), np.zeros(3), *rules), ["a", "b"])
-    assert _of_rows(plan, np.array([[1e100, 2.0]]), 0).tolist() == [[0.0, 1.5]]
+    assert _of_rows(plan, np.array([[1e100, 2.0]]), 0).tolist() == [[0.0, slope]]
 
 
 def test_units_and_many_rows():

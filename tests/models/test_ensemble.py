@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 
 from symgrove import Forest, PrimitiveSet, parse
-from symgrove.models.ensemble import make_ensemble
+from symgrove.models.ensemble import COMBINE, make_ensemble, weights_for
 from symgrove.models.standardization import no_standardization, standardization_of
+from tests.naive import aggregation as naive
 
 X = np.array([[1.0], [1e200], [-2.0]])
 
 
-def ensemble_of(*members, fallback=0.25):
+def ensemble_of(*members, fallback=0.25, aggregation="mean", weights=None):
     """An ensemble of (formula, slope, intercept)."""
     forest = Forest(1, PrimitiveSet(("add", "mul", "sub", "cube")))
     roots = np.array([parse(forest, formula) for formula, _, _ in members])
     slope, intercept = (np.array(values) for values in zip(*((s, i) for _, s, i in members), strict=True))
-    return make_ensemble(forest, roots, slope, intercept, fallback, no_standardization(1))
+    rules = fallback, no_standardization(1), aggregation, 0.5, weights
+    return make_ensemble(forest, roots, slope, intercept, *rules)
 
 
 INF, NAN = "cube(x0)", "cube(x0) - cube(x0)"  # at x0 = 1e200
@@ -43,6 +45,36 @@ def test_equal_programs_are_stored_once():
     ensemble = ensemble_of(("x0", 1.0, 0.0), ("x0 * x0", 1.0, 0.0), ("x0", 3.0, 2.0))
     assert ensemble.programs.size == 2
     np.testing.assert_allclose(ensemble.predict(X[[0, 2]]), [(1 + 1 + 5) / 3, (-2 + 4 - 4) / 3])
+
+
+@pytest.mark.parametrize("aggregation", COMBINE)
+def test_members_are_combined_as_defined(aggregation):
+    rng = np.random.default_rng(0)
+    formulas = [INF, NAN, "x0 * 0", "x0", "x0 * x0", "x0", INF, "x0 - 1", "x0 * 0 + 2"]
+    weights = np.append(0.0, rng.random(8)) if aggregation == "weighted" else None
+    members = [(formula, *rng.normal(size=2)) for formula in formulas]
+    for n in range(1, 10):
+        some = None if weights is None else np.maximum(weights[:n], n == 1)
+        ensemble = ensemble_of(*members[:n], aggregation=aggregation, weights=some)
+        said = np.concatenate([ensemble.member_predictions(outputs) for _, outputs in ensemble.outputs(X)], axis=1)
+        assert not np.isfinite(said[0]).all()
+        wanted = [naive.combine(row, aggregation, 0.25, some) for row in said.T.tolist()]
+        np.testing.assert_allclose(ensemble.predict(X), wanted, rtol=1e-12)
+        np.testing.assert_array_equal(ensemble.predict_with_spread(X)[0], ensemble.predict(X))
+        shown = [naive.combine(row, aggregation, 0.25, some) for row in ensemble.all_members(X).T.tolist()]
+        np.testing.assert_allclose(ensemble.predict(X), shown, rtol=1e-12)
+
+
+@pytest.mark.parametrize("errors", [[2.0, 0.5, np.inf, 1e-3], [2.0, 0.0, np.inf, 0.0], [5e-324, 1.0, 1e308]])
+def test_weights_are_one_over_the_errors(errors):
+    found, wanted = weights_for("weighted", np.array(errors)), np.array(naive.weights_of(errors[-4:]))
+    if np.isfinite(wanted).all():
+        np.testing.assert_allclose(found / found.sum(), wanted / wanted.sum())
+    assert found.max() == 1.0
+    assert np.isfinite(found).all()
+    assert weights_for("mean", np.array(errors)) is None
+    np.testing.assert_array_equal(weights_for("weighted", np.array([np.inf, np.inf])), [1, 1])
+    np.testing.assert_array_equal(weights_for("weighted", np.array([-2.0, 1.0, 0.0])), [1, 0, 1])
 
 
 @pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 1.0])])

@@ -100,6 +100,8 @@ def _block(block, steps, n_rows):
         is_finite = np.isfinite(np.stack([steps[value] for value in block.values]))
         found = np.where(is_finite, members, 0).sum(axis=0) / (np.array(block.counts) @ is_finite)
     elif block.combine == "trimmed":
+        if block.fallback is not None:
+            members = np.where(np.isfinite(members), members, block.fallback)
         found = np.sort(members, axis=0)[block.n_outer : len(members) - block.n_outer].mean(axis=0)
     else:
         counted = members if block.fallback is None else np.where(np.isfinite(members), members, np.nan)

@@ -18,7 +18,7 @@ from symgrove.estimators.fitted import names_of, seen_by
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.forest.forest import Forest
 from symgrove.inspection._input import rows_and_target
-from symgrove.models.ensemble import COMBINE, make_ensemble
+from symgrove.models.ensemble import COMBINE, Ensemble, make_ensemble
 from symgrove.models.model import Model
 from symgrove.models.program_model import ProgramModel
 from symgrove.models.pruning import PruningSteps, choose_members, make_folds, pursue
@@ -128,7 +128,7 @@ def _all_say(model: Model, X: Matrix) -> Matrix:
 @_all_say.register
 def _(model: ProgramModel, X: Matrix) -> Matrix:
     said = zip(model.ensembles, model.said(X), strict=True)
-    return np.stack([COMBINE[ensemble.aggregation](members, ensemble.fallback) for ensemble, members in said])
+    return np.stack([COMBINE[e.aggregation](members, e.fallback, e.weights) for e, members in said])
 
 
 @singledispatch
@@ -186,9 +186,9 @@ def _(
     steps: list[PruningSteps] = []
     for ensemble, members, target in zip(model.ensembles, model.said(X), targets, strict=True):
         combine = None
-        if ensemble.aggregation == "median":
-            combine = partial(COMBINE["median"], fallback=ensemble.fallback)
-        steps.append(choose_members(members, target, MOST_MEMBERS, combine, folds))
+        if not ensemble.is_mean:
+            combine = partial(_combined, ensemble)
+        steps.append(choose_members(members, target, MOST_MEMBERS, combine, folds, ensemble.weights))
     losses = np.mean([s.losses for s in steps], axis=0)
     found = []
     for step in range(MOST_MEMBERS):
@@ -200,6 +200,10 @@ def _(
     return _path(found, losses)
 
 
+def _combined(ensemble: Ensemble, members: Matrix) -> Matrix:
+    return COMBINE[ensemble.aggregation](members, ensemble.fallback, None)
+
+
 def _with_members(estimator: Estimator, model: ProgramModel, chosen: list[list[int]], X: Matrix) -> Estimator:
     ensembles, inside, outside = [], [], []
     for ensemble, errors, own in zip(model.ensembles, model.shown_errors(), chosen, strict=True):
@@ -207,7 +211,10 @@ def _with_members(estimator: Estimator, model: ProgramModel, chosen: list[list[i
         roots = ensemble.programs[ensemble.program_of[samples]]
         slope, intercept = ensemble.slope[samples], ensemble.intercept[samples]
         rules = ensemble.fallback, ensemble.standardization, ensemble.aggregation, ensemble.threshold
-        ensembles.append(make_ensemble(ensemble.forest, roots, slope, intercept, *rules))
+        weights = None
+        if ensemble.weights is not None:
+            weights = ensemble.weights[samples] / ensemble.weights[samples].max()
+        ensembles.append(make_ensemble(ensemble.forest, roots, slope, intercept, *rules, weights))
         inside.append(errors[0][samples])
         outside.append(errors[1][samples])
     return _with_model(

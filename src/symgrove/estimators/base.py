@@ -300,7 +300,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             return None
         if not isinstance(method, SideBySide):
             raise ValueError("early_stopping needs programs for each target; this method has none. Set it to False.")
-        error = HeldOutError(problem.held_out, problem.task, self._aggregation(), method, self.engine)
+        error = HeldOutError(problem, self._aggregation(), method, self.engine)
         measure = stack.enter_context(error)
         return Stagnation(measure, early.n_generations_no_change, method.to_arrays)
 
@@ -371,10 +371,10 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def predict_members(self, X: Any) -> Matrix:
         """What each member predicts, (n_members, n_rows): one for each sample.
 
-        Where a member's output is not finite, it is what all predict together; of classes, the share of the class among
-        the training rows. Two classes: the votes for the second, or its probability. More: (n_classes, n_members,
-        n_rows). Of a stack of Grove's ensembles, member k differs from the prediction as the k-th team of every one of
-        them does.
+        Where a member's output is not finite, it is what all predict together, or with interquartile means the mean of
+        the training target; of classes, the share of the class among the training rows. Two classes: the votes for the
+        second, or its probability. More: (n_classes, n_members, n_rows). Of a stack of Grove's ensembles, member k
+        differs from the prediction as the k-th team of every one of them does.
         """
         found = self._fitted_model().predict_members(self._check_predict(X), self._n_threads())
         return found[0] if len(found) == 1 else found

@@ -8,7 +8,13 @@ from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import PARAMETERS, document
 from symgrove.estimators.gp_arguments import gp_arguments
-from symgrove.estimators.parameters import ProgramParameters, check_choice, check_programs, with_parameters
+from symgrove.estimators.parameters import (
+    ProgramParameters,
+    check_aggregation,
+    check_choice,
+    check_programs,
+    with_parameters,
+)
 from symgrove.estimators.regressor import Regressor
 from symgrove.methods.divnich_gp import N_COPIES, OUTPUT_SHARE, VECTOR_SHARE, DivNichGP
 from symgrove.methods.memory import Footprint
@@ -33,6 +39,7 @@ _OWN = {
         "Order in which programs are tried for the ensemble: as they stand in the population (as in the "
         "reimplementation), or from best to worst.",
     ),
+    "aggregation": (PARAMETERS["aggregation"][0], f"{PARAMETERS['aggregation'][1]} Members are chosen by their mean."),
     "memory_budget": (
         "int, optional",
         f"{PARAMETERS['memory_budget'][1]} Where the predictions of the population take more than a quarter of it, "
@@ -66,6 +73,7 @@ def _check(p: _DivNichGP) -> None:
     check_whole("niche_size", p.niche_size, 1)
     check_choice("greedy_order", p.greedy_order, ("population", "best"))
     check_flag("prune", p.prune)
+    check_aggregation(p)
 
 
 def _footprint(p: _DivNichGP) -> Footprint:
@@ -96,6 +104,7 @@ class DivNichGPRegressor(ProgramParameters, Regressor):
     niche_size: int = 1
     greedy_order: str = "population"
     prune: bool = True
+    aggregation: str = "mean"
 
     check_parameters = _check
     make_part = _make

@@ -83,7 +83,15 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "n_generations_no_change": ("int", "Patience of `early_stopping`."),
     "prune": (
         "bool",
-        "Show members with equal programs as one, with averaged coefficients. Predictions are the same.",
+        "Show members with equal programs as one, with averaged coefficients. Predictions are the same. Medians and "
+        "interquartile means are of all members, which are then shown each on its own.",
+    ),
+    "aggregation": (
+        '"mean", "median", "interquartile" or "weighted"',
+        "How the members' predictions are combined: their mean, median, interquartile mean (without the lowest and the "
+        "highest quarter, rounded down; a member that is not finite counts as the mean of the training target), or "
+        "mean weighted by one over each member's error on its own sample (if some errors are 0, only those members "
+        "count).",
     ),
     "dtype": (
         '"float64" or "float32"',

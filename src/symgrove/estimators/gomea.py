@@ -9,7 +9,14 @@ import numpy as np
 from symgrove._checks import check_flag, check_whole
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import ATTRIBUTES, document
-from symgrove.estimators.parameters import as_row_loss, check_loss, check_samples, check_scaled, with_parameters
+from symgrove.estimators.parameters import (
+    as_row_loss,
+    check_aggregation,
+    check_loss,
+    check_samples,
+    check_scaled,
+    with_parameters,
+)
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.fitness.losses import MeanRowLoss
@@ -78,6 +85,7 @@ def _check(p: _GOMEA) -> None:
     check_whole("n_subgenerations", p.n_subgenerations, 2, 1000, is_optional=True)
     check_flag("forced_improvement", p.forced_improvement)
     check_loss(p.loss)
+    check_aggregation(p)
 
 
 def _footprint(p: _GOMEA) -> Footprint:
@@ -114,6 +122,7 @@ class GOMEARegressor(Regressor):
     generations: int = 10
     n_estimators: int = 1
     prune: bool = True
+    aggregation: str = "mean"
     template_height: int = 7
     constant_range: tuple[float, float] | None = (-5.0, 5.0)
     forced_improvement: bool = False

@@ -17,7 +17,13 @@ from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import PARAMETERS, document
 from symgrove.estimators.gp_arguments import gp_arguments
 from symgrove.estimators.independent_runs import evolve_members, load_members
-from symgrove.estimators.parameters import ProgramParameters, check_programs, check_samples, with_parameters
+from symgrove.estimators.parameters import (
+    ProgramParameters,
+    check_aggregation,
+    check_programs,
+    check_samples,
+    with_parameters,
+)
 from symgrove.estimators.regressor import Regressor
 from symgrove.evolution.checkpoint import Checkpoint, Saved
 from symgrove.evolution.interrupt import Interrupt
@@ -96,6 +102,7 @@ def _check(p: _Independent) -> None:
     check_samples(p.n_estimators, p.prune)
     check_whole("tournament_size", p.tournament_size, 1, LARGEST_TOURNAMENT)
     check_flag("match_budget", p.match_budget)
+    check_aggregation(p)
 
 
 def _footprint(p: _Independent) -> Footprint:
@@ -142,6 +149,7 @@ class IndependentGPRegressor(ProgramParameters, Regressor):
     prune: bool = True
     tournament_size: int = 8
     match_budget: bool = False
+    aggregation: str = "mean"
 
     check_parameters = _check
     make_part = _make

@@ -27,6 +27,7 @@ from symgrove.engines.registry import DEFAULT, check_engine
 from symgrove.evolution.checkpoint import check_path
 from symgrove.fitness.row_loss import OwnRowLoss, row_loss
 from symgrove.forest.primitives import PAPER_FUNCTIONS, PROTECTION_EPSILON, PrimitiveSet
+from symgrove.models.ensemble import COMBINE
 
 Class = TypeVar("Class")
 
@@ -188,6 +189,11 @@ def check_samples(n_estimators: int, prune: bool, population_size: int | None = 
             f"n_estimators={n_estimators} is larger than population_size={population_size}: some samples would keep no "
             "program. Lower n_estimators or raise population_size."
         )
+
+
+def check_aggregation(p: Any) -> None:
+    """How members are combined; classifiers do not have it, because their members vote."""
+    check_choice("aggregation", getattr(p, "aggregation", "mean"), tuple(COMBINE))
 
 
 def check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:

@@ -7,7 +7,13 @@ import numpy as np
 from symgrove._checks import check_whole
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
-from symgrove.estimators.parameters import ProgramParameters, check_choice, check_samples, with_parameters
+from symgrove.estimators.parameters import (
+    ProgramParameters,
+    check_aggregation,
+    check_choice,
+    check_samples,
+    with_parameters,
+)
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.methods.memory import Footprint
@@ -39,12 +45,6 @@ from symgrove.rng import stream
         "member_error": (
             '"out_of_bag" or "in_bag"',
             "Error on its sample's rows, or on those the sample left out, by which a program becomes a member.",
-        ),
-        "aggregation": ('"median" or "mean"', "How the members' predictions are combined."),
-        "prune": (
-            "bool",
-            "With means: show members with equal programs as one, with averaged coefficients. A median has all "
-            "members.",
         ),
     },
     attributes={
@@ -81,7 +81,7 @@ class SpatialGPRegressor(ProgramParameters, Regressor):
                 f"mutation_depth={self.mutation_depth} is more than init_depth[1]={self.init_depth[1]}; raise that too."
             )
         check_choice("member_error", self.member_error, ("out_of_bag", "in_bag"))
-        check_choice("aggregation", self.aggregation, ("median", "mean"))
+        check_aggregation(self)
 
     def _footprint(self) -> Footprint:
         own = OUTPUT_SHARE, N_COPIES * int(self.population_size)

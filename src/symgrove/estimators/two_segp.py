@@ -9,7 +9,13 @@ import numpy as np
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
-from symgrove.estimators.parameters import ProgramParameters, check_programs, check_samples, with_parameters
+from symgrove.estimators.parameters import (
+    ProgramParameters,
+    check_aggregation,
+    check_programs,
+    check_samples,
+    with_parameters,
+)
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.methods.programs import TargetSetup
@@ -38,6 +44,7 @@ def _check(p: _TwoSEGP) -> None:
     check_programs(p)
     check_samples(p.n_estimators, p.prune, p.population_size)
     check_selection(p.selection)
+    check_aggregation(p)
 
 
 def _make(p: _TwoSEGP, target: TargetSetup) -> TwoSEGP:
@@ -56,6 +63,7 @@ class TwoSEGPRegressor(ProgramParameters, Regressor):
     n_estimators: int = 50
     prune: bool = True
     selection: Any = "partition"
+    aggregation: str = "mean"
 
     check_parameters = _check
     make_part = _make

@@ -14,6 +14,7 @@ NAMES = (
     "budget",
     "minimum-height",
     "bagging",
+    "aggregation",
     "grove",
     "intervals",
 )

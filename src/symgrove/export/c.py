@@ -239,7 +239,9 @@ def _combine(label: str, block: MemberBlock) -> list[str]:
     if change:
         lines.append(f"for (int j = 0; j < {n}; j++) {m}[j] = {change};")
     count = str(n)
-    if block.fallback is not None:
+    if block.combine == "trimmed" and block.fallback is not None:
+        lines.append(f"for (int j = 0; j < {n}; j++) if (!isfinite({m}[j])) {m}[j] = {number(block.fallback)};")
+    elif block.fallback is not None:
         count = f"k{label}"
         lines.append(f"int {count} = sg_keep_finite({m}, {n});")
     if block.combine in ("median", "trimmed"):
@@ -250,9 +252,9 @@ def _combine(label: str, block: MemberBlock) -> list[str]:
         found = f"sg_mean({m} + {block.n_outer}, {n - 2 * block.n_outer})"
     else:
         found = f"sg_mean({m}, {count})"
-    if block.fallback is not None:
+    if block.fallback is not None and block.combine != "trimmed":
         found = f"{count} == 0 ? {number(block.fallback)} : {found}"
     lines.append(f"double {b} = {found};")
-    if block.fallback is not None and block.combine == "mean":
+    if block.fallback is not None and block.combine != "median":
         lines.append(f"if (!isfinite({b})) {b} = {number(block.fallback)};")
     return lines

@@ -133,7 +133,7 @@ def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) ->
     row = block.rows[j]
     pairs = zip(row.indices, row.coefficients, strict=True)
     if block.combine == "pooled":  # the pooled rows are sums over the samples that chose a program
-        n = block.counts[j]
+        n = block.counts[j] or 1.0  # of no weight: nothing to divide
         total = own.number(row.intercept / n) + f" + {own.number(row.coefficients[0] / n)}{own.times}"
         return total + text_of[block.values[row.indices[0]]]
     terms = [f"{own.number(c)}{own.times}{text_of[block.values[i]]}" for i, c in pairs]
@@ -148,6 +148,8 @@ def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) ->
         return own.call("clip", [total, low, high])
     if block.head == "logistic":
         return own.call("logistic", [own.call("clip", [total, low, high])])
+    if block.combine == "trimmed" and block.fallback is not None:
+        return own.call("finite", [total, own.number(block.fallback)])
     return total
 
 
@@ -157,8 +159,10 @@ def _combined(own: _Style, block: MemberBlock, members: list[str]) -> str:
         return own.call("weighted_mean_of_finite", [*members, own.number(block.fallback or 0.0)])
     if len(members) == 1:
         return members[0]
+    if block.combine == "trimmed":  # members say what they count as where they are not finite
+        return own.call("interquartile_mean", members)
     fallback = [] if block.fallback is None else [own.number(block.fallback)]
-    name = {"mean": "mean", "pooled": "mean", "median": "median", "trimmed": "interquartile_mean"}[block.combine]
+    name = {"mean": "mean", "pooled": "mean", "median": "median"}[block.combine]
     return own.call(f"{name}_of_finite" if fallback else name, [*members, *fallback])
 
 

@@ -152,8 +152,9 @@ class _Layout:
         n = len(places)
         if block.combine == "trimmed":
             # Half a member more, so that rounding does not leave one out.
-            return self._add("block", f"TRIMMEAN({cells},{_number((2 * block.n_outer + 0.5) / n)})")
-        found = f"MEDIAN({cells})" if block.combine == "median" else f"AVERAGE({cells})"
+            found = f"TRIMMEAN({cells},{_number((2 * block.n_outer + 0.5) / n)})"
+        else:
+            found = f"MEDIAN({cells})" if block.combine == "median" else f"AVERAGE({cells})"
         return self._add("block", found if block.fallback is None else f"IFERROR({found},{_number(block.fallback)})")
 
     def _value(self, step: int) -> str:
@@ -173,8 +174,9 @@ class _Layout:
     def _headed(self, block: MemberBlock, member: str) -> str:
         low, high = (_number(v) for v in block.limits)
         # Text does not count in averages and medians.
+        other = '""' if block.combine != "trimmed" or block.fallback is None else _number(block.fallback)
         return {
-            "plain": f'IFERROR({member},"")' if block.fallback is not None else member,
+            "plain": f"IFERROR({member},{other})" if block.fallback is not None else member,
             "within": f"MIN(MAX({member},{low}),{high})",
             "vote": f'IFERROR(IF({member}>{_number(block.threshold)},1,0),"")',
             "share": f'IFERROR(MIN(MAX({member}-{_number(block.threshold - 0.5)},0),1),"")',

@@ -183,12 +183,13 @@ def _combine(label: str, block: MemberBlock) -> list[str]:
         "share": f".map((a) => Number.isFinite(a) ? within(a - {shift}, 0, 1) : a)",
         "logistic": f".map((a) => 1 / (1 + Math.exp(-within(a, {low}, {high}))))",
     }[block.head]
-    kept = "" if block.fallback is None else ".filter(Number.isFinite)"
+    kept = "" if block.fallback is None or block.combine == "trimmed" else ".filter(Number.isFinite)"
     lines = [f"const {m} = sums(v{label}, members{label}){change}{kept};"]
+    all_finite = m if block.fallback is None else f"{m}.map((a) => orElse(a, {number(block.fallback)}))"
     found = {
         "mean": f"mean({m})",
         "median": f"median(sorted({m}))",
-        "trimmed": f"mean(sorted({m}).slice({block.n_outer}, {len(block.rows) - block.n_outer}))",
+        "trimmed": f"mean(sorted({all_finite}).slice({block.n_outer}, {len(block.rows) - block.n_outer}))",
     }[block.combine]
     if block.fallback is not None:
         other = number(block.fallback)

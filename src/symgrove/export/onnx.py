@@ -186,7 +186,7 @@ def _block(nodes: Nodes, block: MemberBlock, matrix: str, column_of: list[int], 
     if block.head == "share":
         members = _within(nodes, op("Sub", members, scalar(block.threshold - 0.5)), scalar(0.0), scalar(1.0))
     if block.combine == "trimmed":
-        return _trimmed(nodes, members, len(block.rows), block.n_outer)
+        return _trimmed(nodes, block, members, counts)
     if block.fallback is None:
         return op("ReduceMean", members, nodes.array([1], "int64"), keepdims=1)
     if block.combine == "median":
@@ -229,11 +229,15 @@ def _pooled(nodes: Nodes, block: MemberBlock, values: str) -> str:
     return _or_else(nodes, op("Div", total, count), block.fallback)
 
 
-def _trimmed(nodes: Nodes, members: str, n: int, n_outer: int) -> str:
+def _trimmed(nodes: Nodes, block: MemberBlock, members: str, counts: str) -> str:
+    n, n_outer = len(block.rows), block.n_outer
+    if block.fallback is not None:
+        members = nodes.op("Where", counts, members, nodes.scalar(block.fallback))
     ordered, _ = nodes.ops("TopK", 2, members, nodes.array([n], "int64"), axis=1, largest=0, sorted=1)
     bounds = (nodes.array([b], "int64") for b in (n_outer, n - n_outer, 1))
     middle = nodes.op("Slice", ordered, *bounds)
-    return nodes.op("ReduceMean", middle, nodes.array([1], "int64"), keepdims=1)
+    mean = nodes.op("ReduceMean", middle, nodes.array([1], "int64"), keepdims=1)
+    return mean if block.fallback is None else _or_else(nodes, mean, block.fallback)
 
 
 def _median(nodes: Nodes, block: MemberBlock, members: str, counts: str) -> str:

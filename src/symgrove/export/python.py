@@ -51,6 +51,9 @@ _PARTS = {
     return 1.0 / (1.0 + np.exp(-np.clip(members, low, high)))""",
     "trimmed": """def _trimmed(members, n_outer):
     return np.sort(members, axis=0)[n_outer : len(members) - n_outer].mean(axis=0)""",
+    "trimmed_or_else": """def _trimmed_or_else(members, n_outer, otherwise):
+    mean = _trimmed(np.where(np.isfinite(members), members, otherwise), n_outer)
+    return np.where(np.isfinite(mean), mean, otherwise)""",
 }
 
 _HEAD = '''"""Made by symgrove {version} from a {origin}; needs NumPy only.
@@ -165,6 +168,8 @@ def _combine(label: str, block: MemberBlock) -> str:
     if block.combine == "median":
         return f"_median_of_finite({sums}, {block.fallback!r})"
     if block.combine == "trimmed":
+        if block.fallback is not None:
+            return f"_trimmed_or_else({sums}, {block.n_outer}, {block.fallback!r})"
         return f"_trimmed({sums}, {block.n_outer})"
     return f"{sums}.mean(axis=0)" if block.fallback is None else f"_mean_of_finite({sums}, {block.fallback!r})"
 
@@ -178,6 +183,8 @@ def _parts(plan: Plan) -> list[str]:
         wanted += [heads[block.head]] if block.head in heads else []
         if block.combine in ("median", "trimmed") or (block.combine == "mean" and block.fallback is not None):
             wanted.append({"median": "median_of_finite", "trimmed": "trimmed"}.get(block.combine, "mean_of_finite"))
+        if block.combine == "trimmed" and block.fallback is not None:
+            wanted.append("trimmed_or_else")
     return [text for name, text in _PARTS.items() if name in wanted]
 
 

@@ -250,6 +250,9 @@ class _Query:
             test = f"{count} > 0e0 AND {self._is_finite(mean)}"
             return f"CASE WHEN {test} THEN {mean} ELSE {_number(block.fallback or 0.0)} END"
         members = [self._headed(block, name) for name in sums]
+        if block.combine == "trimmed" and block.fallback is not None:
+            other = _number(block.fallback)
+            members = [f"CASE WHEN {self._is_finite(m)} THEN {m} ELSE {other} END" for m in members]
         n = len(members)
         if block.combine == "mean" and block.fallback is None:
             return f"({_add(members)} / {_number(n)})"

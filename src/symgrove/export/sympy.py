@@ -68,6 +68,8 @@ def _block(block: MemberBlock, steps: list[Any]) -> Any:
         total = sum((_sum(row, block, steps) for row in block.rows), sympy.S.Zero)
         return total / sympy.Float(sum(block.counts))
     members = [_headed(block, _sum(row, block, steps)) for row in block.rows]
+    if block.combine == "trimmed" and block.fallback is not None:
+        members = [_OPERATIONS["finite"](member, sympy.Float(block.fallback)) for member in members]
     if len(members) == 1:
         return members[0]
     if block.combine == "mean" and block.fallback is None:

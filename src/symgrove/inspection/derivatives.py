@@ -244,14 +244,17 @@ def _combined(block: MemberBlock, members: Matrix) -> tuple[Matrix, Matrix]:
     if block.combine == "mean":
         shares = counted / counted.sum(axis=0)
     else:
-        order = np.argsort(np.where(counted, members, np.inf), axis=0, kind="stable")
+        if block.combine == "trimmed" and block.fallback is not None:
+            members = np.where(counted, members, block.fallback)
+        order = np.argsort(np.where(np.isfinite(members), members, np.inf), axis=0, kind="stable")
         place = np.argsort(order, axis=0)
         if block.combine == "trimmed":
             shares = ((place >= block.n_outer) & (place < n - block.n_outer)) / (n - 2 * block.n_outer)
         else:
             n_counted = counted.sum(axis=0)
             shares = 0.5 * (place == (n_counted - 1) // 2) + 0.5 * (place == n_counted // 2)
-    return np.sum(np.where(shares == 0, 0.0, shares * members), axis=0), shares
+    value = np.sum(np.where(shares == 0, 0.0, shares * members), axis=0)
+    return value, np.where(counted, shares, 0.0)
 
 
 def _of_probability(plan: Plan, scores: Matrix, slopes: Matrix, k: int) -> Matrix:

@@ -13,22 +13,22 @@ from symgrove.dataset import Dataset, features_by_column
 from symgrove.engines.base import Engine
 from symgrove.engines.registry import make_engine
 from symgrove.methods.gp import ProgramMethod
-from symgrove.methods.problem import Rows
+from symgrove.methods.problem import Problem
 from symgrove.methods.side_by_side import SideBySide, States
-from symgrove.models.ensemble import COMBINE
+from symgrove.models.ensemble import COMBINE, stand_in, weights_for
 from symgrove.models.row_blocks import row_blocks, rows_at_a_time
-from symgrove.models.task import Task
 
 
 class HeldOutError:
     """Error of the ensembles on rows that no part of the evolution sees, combined as in predictions."""
 
-    def __init__(
-        self, rows: Rows, task: Task, aggregation: str, method: SideBySide[ProgramMethod], engine: str
-    ) -> None:
-        self.rows = rows
-        self.task = task
-        self.combine = COMBINE[aggregation]
+    def __init__(self, problem: Problem, aggregation: str, method: SideBySide[ProgramMethod], engine: str) -> None:
+        assert problem.held_out is not None
+        rows = self.rows = problem.held_out
+        self.task = problem.task
+        self.aggregation = aggregation
+        training = problem.training
+        self.fallbacks = [float(np.average(target, weights=training.weight)) for target in training.targets]
         self.parts: Sequence[ProgramMethod] = method.parts
         columns = features_by_column(rows.X, self.parts[0].engine.dtype, method.standardization.apply)
         self.engines = [
@@ -46,7 +46,9 @@ class HeldOutError:
         self._stack.close()
 
     def __call__(self, state: States) -> float:
-        predictions = np.stack([self._predict(*each) for each in zip(self.engines, self.parts, state, strict=True)])
+        predictions = np.stack(
+            [self._predict(*each) for each in zip(self.engines, self.parts, state, self.fallbacks, strict=True)]
+        )
         with np.errstate(over="ignore"):
             if self.task.classes is None:
                 losses = self.parts[0].loss.of_rows(self.rows.targets[0], predictions[0])
@@ -55,14 +57,16 @@ class HeldOutError:
         error = float(np.average(losses, weights=self.rows.weight))
         return error if np.isfinite(error) else np.inf
 
-    def _predict(self, engine: Engine, part: ProgramMethod, state: Any) -> NDArray[np.float64]:
+    def _predict(self, engine: Engine, part: ProgramMethod, state: Any, fallback: float) -> NDArray[np.float64]:
         members = part.members(state)
         roots, member = np.unique(members.root, return_inverse=True)
+        weights = weights_for(self.aggregation, members.error)
         head = self.task.head(part.loss.threshold)
         found = np.empty(engine.n_rows)
         for rows in row_blocks(engine.n_rows, rows_at_a_time(member.size)):
             outputs = engine.outputs(state.forest, roots, rows)[member.ravel()].astype(np.float64, copy=False)
             with np.errstate(all="ignore"):
                 scaled = members.intercept[:, None] + members.slope[:, None] * outputs
-            found[rows] = self.combine(scaled if head is None else head(scaled), 0.0)
+            said = stand_in(self.aggregation, scaled if head is None else head(scaled), fallback)
+            found[rows] = COMBINE[self.aggregation](said, 0.0, weights)
         return found

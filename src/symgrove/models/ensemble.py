@@ -2,7 +2,8 @@
 
 Every sample contributes a program with its own slope and intercept. Programs that several samples chose are stored and
 evaluated once, and the mean of their predictions is that of one member with averaged coefficients (Virgolin 2021,
-pruning): exact, up to rounding. Votes and the spread still use the coefficients of every sample.
+pruning): exact, up to rounding, also with weights. Medians, interquartile means, votes and the spread still use the
+coefficients of every sample.
 
 Predictions are made in double precision, whatever programs were evolved in, so that a model means the same everywhere.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,14 @@ from symgrove.models.standardization import Standardization
 Float = NDArray[np.floating]
 # From members' scaled outputs and a threshold to what they contribute: `votes_of` or `clipped`.
 Head = Callable[[NDArray[np.float64], float], NDArray[np.float64]]
+
+
+class Pooled(NamedTuple):
+    """Sums over the samples that chose a program, each (n_programs,): slopes, intercepts and weights."""
+
+    slope: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    weight: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,10 +54,13 @@ class Ensemble:
     fallback : float
         Prediction where no member's output is finite: the mean of the training target.
     standardization : Standardization
-    aggregation : "mean" or "median"
-        How the members' predictions are combined.
+    aggregation : "mean", "median", "interquartile" or "weighted"
+        How the members' predictions are combined. Members that are not finite on a row do not count there; in an
+        interquartile mean they count as the fallback.
     threshold : float
         Members vote for class 1 where their scaled output is above it.
+    weights : float64 array (n_samples,) or None
+        Of the members in a weighted mean, from 0 to 1, which the largest is; None where they count the same.
     """
 
     forest: Forest
@@ -59,11 +72,28 @@ class Ensemble:
     standardization: Standardization
     aggregation: str = "mean"
     threshold: float = THRESHOLD
+    weights: NDArray[np.float64] | None = None
 
     @property
     def n_samples(self) -> int:
         """Number of members before equal programs are merged."""
         return self.program_of.size
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether members of equal programs may be merged: coefficients of one member then say the same."""
+        return self.aggregation in ("mean", "weighted")
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """How much each sample's member counts, (n_samples,): 1, or its weight."""
+        return np.ones(self.n_samples) if self.weights is None else self.weights
+
+    def pooled(self) -> Pooled:
+        """Coefficients and weights of equal programs, added."""
+        shares, n = self.shares, self.programs.size
+        own = shares * self.slope, shares * self.intercept, shares
+        return Pooled(*(np.bincount(self.program_of, values, n).astype(np.float64, copy=False) for values in own))
 
     def outputs(self, X: Float, n_threads: int = 1) -> Iterator[tuple[slice, Float]]:
         """Row ranges of X with the outputs of the distinct programs on them, (n_programs, n_rows of the range)."""
@@ -83,31 +113,29 @@ class Ensemble:
         return members
 
     def predict(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
-        """Mean or median of the members."""
+        """What the members say together."""
         prediction = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
             prediction[rows] = self._combine(outputs)
         return prediction
 
     def _combine(self, outputs: Float) -> NDArray[np.float64]:
-        if self.aggregation == "median":
-            return median_of_finite(self.member_predictions(outputs), self.fallback)
-        return self._mean(outputs)
+        if self.is_mean:
+            return self._mean(outputs)
+        members = stand_in(self.aggregation, self.member_predictions(outputs), self.fallback)
+        return COMBINE[self.aggregation](members, self.fallback, None)
 
     def _mean(self, outputs: Float) -> NDArray[np.float64]:
         """Mean of the members from outputs of the distinct programs: coefficients of equal programs are added first."""
-        n_programs = self.programs.size
-        multiplicity = np.bincount(self.program_of, minlength=n_programs).astype(np.float64)
-        slope = np.bincount(self.program_of, self.slope, n_programs)
-        intercept = np.bincount(self.program_of, self.intercept, n_programs)
+        slope, intercept, weight = self.pooled()
         is_finite = np.isfinite(outputs)
         with np.errstate(all="ignore"):
             values = np.where(is_finite, outputs, 0).astype(np.float64, copy=False)
             if is_finite.all():
-                mean = (product(slope, values) + intercept.sum()) / self.n_samples
+                mean = (product(slope, values) + intercept.sum()) / self.shares.sum()
             else:
                 counted = is_finite.astype(np.float64)
-                mean = (product(slope, values) + product(intercept, counted)) / product(multiplicity, counted)
+                mean = (product(slope, values) + product(intercept, counted)) / product(weight, counted)
         return np.where(np.isfinite(mean), mean, self.fallback)
 
     def predict_with_spread(self, X: Float, n_threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -120,10 +148,13 @@ class Ensemble:
         return prediction, spread
 
     def all_members(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
-        """Predictions of every sample's member, (n_samples, n_rows); where one is not finite, what all say together."""
+        """Predictions of every sample's member, (n_samples, n_rows).
+
+        Where one is not finite, it is what it counts as in an interquartile mean, or what all say together.
+        """
         found = np.empty((self.n_samples, len(X)))
         for rows, outputs in self.outputs(X, n_threads):
-            members = self.member_predictions(outputs)
+            members = stand_in(self.aggregation, self.member_predictions(outputs), self.fallback)
             found[:, rows] = np.where(np.isfinite(members), members, self._combine(outputs))
         return found
 
@@ -193,12 +224,69 @@ def median_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[n
         return np.where(n_finite > 0, 0.5 * low + 0.5 * high, fallback)
 
 
-# How members' predictions are combined, by name.
-COMBINE = {"mean": mean_of_finite, "median": median_of_finite}
+def interquartile_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.float64]:
+    """Mean of the n finite members on a row without the n // 4 lowest and highest; `fallback` where there is none."""
+    is_finite = np.isfinite(members)
+    n_finite = is_finite.sum(axis=0)
+    ordered = np.where(is_finite, members, np.inf)
+    ordered.sort(axis=0)
+    n_outer, place = n_finite // 4, np.arange(len(members))[:, None]
+    is_inside = (place >= n_outer) & (place < n_finite - n_outer)
+    with np.errstate(all="ignore"):
+        mean = np.where(is_inside, ordered, 0.0).sum(axis=0) / (n_finite - 2 * n_outer)
+    return np.where(np.isfinite(mean), mean, fallback)
 
 
-def join_ensembles(ensembles: Sequence[Ensemble]) -> Ensemble:
-    """All members in one ensemble."""
+def weighted_mean_of_finite(
+    members: NDArray[np.float64], fallback: float, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weighted mean over the members that are finite on a row; `fallback` where these have no weight."""
+    is_finite = np.isfinite(members)
+    with np.errstate(all="ignore"):
+        mean = product(weights, np.where(is_finite, members, 0.0)) / product(weights, is_finite.astype(np.float64))
+    return np.where(np.isfinite(mean), mean, fallback)
+
+
+def stand_in(aggregation: str, members: NDArray[np.float64], fallback: float) -> NDArray[np.float64]:
+    """Members as they are combined: where one is not finite, an interquartile mean has the fallback in its place."""
+    return np.where(np.isfinite(members), members, fallback) if aggregation == "interquartile" else members
+
+
+def _weighted(
+    members: NDArray[np.float64], fallback: float, weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    assert weights is not None
+    return weighted_mean_of_finite(members, fallback, weights)
+
+
+Combine = Callable[[NDArray[np.float64], float, NDArray[np.float64] | None], NDArray[np.float64]]
+# How members' predictions are combined, by name: from members, the fallback, and weights if there are any.
+COMBINE: dict[str, Combine] = {
+    "mean": lambda members, fallback, _: mean_of_finite(members, fallback),
+    "median": lambda members, fallback, _: median_of_finite(members, fallback),
+    "interquartile": lambda members, fallback, _: interquartile_of_finite(members, fallback),
+    "weighted": _weighted,
+}
+
+
+def weights_for(aggregation: str, errors: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Weights of members for a weighted mean, one over their errors; None for other ways to combine.
+
+    With errors of zero (or below: a loss of the user's), only their members count; infinite errors have no weight. The
+    largest weight is one.
+    """
+    if aggregation != "weighted":
+        return None
+    lowest = errors.min()
+    if not np.isfinite(lowest):  # no member is usable, and all predict the same
+        return np.ones(errors.size)
+    if lowest <= 0:
+        return (errors <= 0).astype(np.float64)
+    return np.asarray(lowest / errors)
+
+
+def join_ensembles(ensembles: Sequence[Ensemble], errors: NDArray[np.float64]) -> Ensemble:
+    """All members in one ensemble, with the errors of all of them."""
     first = ensembles[0]
     forest = Forest(first.forest.n_features, first.forest.primitives)
     roots = [forest.copy_from(e.forest, e.programs[e.program_of]) for e in ensembles]
@@ -211,6 +299,7 @@ def join_ensembles(ensembles: Sequence[Ensemble]) -> Ensemble:
         first.standardization,
         first.aggregation,
         first.threshold,
+        weights_for(first.aggregation, errors),
     )
 
 
@@ -223,10 +312,11 @@ def make_ensemble(
     standardization: Standardization,
     aggregation: str = "mean",
     threshold: float = THRESHOLD,
+    weights: NDArray[np.float64] | None = None,
 ) -> Ensemble:
     """An ensemble of one root for each sample, with a forest of its own."""
     own = Forest(forest.n_features, forest.primitives)
     distinct, program_of = np.unique(roots, return_inverse=True)
     programs = own.copy_from(forest, distinct)
     members = program_of.ravel(), slope, intercept
-    return Ensemble(own, programs, *members, fallback, standardization, aggregation, threshold)
+    return Ensemble(own, programs, *members, fallback, standardization, aggregation, threshold, weights)

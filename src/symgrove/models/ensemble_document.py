@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.models.document import (
@@ -19,6 +20,7 @@ from symgrove.models.ensemble import COMBINE, Ensemble
 
 def ensemble_to_document(ensemble: Ensemble) -> Document:
     """An ensemble of programs."""
+    weights = {} if ensemble.weights is None else {"weights": ensemble.weights.tolist()}
     return {
         "kind": "programs",
         "forest": forest_to_document(ensemble.forest),
@@ -31,6 +33,7 @@ def ensemble_to_document(ensemble: Ensemble) -> Document:
         "spread": ensemble.standardization.spread.tolist(),
         "aggregation": ensemble.aggregation,
         "threshold": ensemble.threshold,
+        **weights,
     }
 
 
@@ -53,4 +56,18 @@ def ensemble_from_document(
         standardization_from(entries, n_features),
         entries.text("aggregation", tuple(COMBINE)),
         entries.number("threshold"),
+        _weights(entries, program_of.size),
     )
+
+
+def _weights(entries: Entries, n_samples: int) -> NDArray[np.float64] | None:
+    """Of the members in a weighted mean; other ensembles have none."""
+    is_weighted = entries.text("aggregation") == "weighted"
+    if not is_weighted:
+        if "weights" in entries:
+            raise ValueError(f"{entries.where} has weights, but its members count the same.")
+        return None
+    weights = entries.numbers("weights", n_samples)
+    if (weights < 0).any() or weights.max() != 1:
+        raise ValueError(f"'weights' of {entries.where} must be from 0 to 1, which the largest must be.")
+    return weights

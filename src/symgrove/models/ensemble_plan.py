@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from symgrove.models.ensemble import Ensemble
 from symgrove.models.plan import Graph, MemberBlock, PlanTarget, Row
 from symgrove.models.task import Task
@@ -14,19 +12,20 @@ def ensemble_target(graph: Graph, ensemble: Ensemble, task: Task) -> PlanTarget:
     classes = task.classes
     features = graph.features(ensemble.standardization, None)
     values = tuple(graph.programs(ensemble.forest, ensemble.programs, features))
-    if classes is None and ensemble.aggregation == "mean":
-        n = ensemble.programs.size
-        counts = np.bincount(ensemble.program_of, minlength=n).astype(np.float64)
-        slope = np.bincount(ensemble.program_of, ensemble.slope, n)
-        intercept = np.bincount(ensemble.program_of, ensemble.intercept, n)
-        rows = tuple(Row((i,), (float(slope[i]),), float(intercept[i])) for i in range(n))
-        own = tuple(counts.tolist())
+    if classes is None and ensemble.is_mean:
+        slope, intercept, weight = ensemble.pooled()
+        rows = tuple(Row((i,), (float(slope[i]),), float(intercept[i])) for i in range(ensemble.programs.size))
+        own = tuple(weight.tolist())
         block = MemberBlock(values, rows, "plain", "pooled", ensemble.fallback, counts=own, samples=_samples(ensemble))
         return PlanTarget(None, (1.0,), (block,))
     rows = _samples(ensemble)
     head = "plain" if classes is None else "vote" if len(classes) == 2 else "share"
-    combine = "median" if classes is None else "mean"
-    block = MemberBlock(values, rows, head, combine, ensemble.fallback, threshold=ensemble.threshold)
+    combine, n_outer = "mean", 0
+    if classes is None:
+        combine = {"median": "median", "interquartile": "trimmed"}[ensemble.aggregation]
+        n_outer = len(rows) // 4 if combine == "trimmed" else 0
+    threshold = ensemble.threshold
+    block = MemberBlock(values, rows, head, combine, ensemble.fallback, threshold=threshold, n_outer=n_outer)
     return PlanTarget(None, (1.0,), (block,))
 
 

@@ -36,7 +36,8 @@ def feature_importances(ensembles: Sequence[Ensemble], X: NDArray[np.float64], s
 def _strengths(ensemble: Ensemble, X: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
     Z = ensemble.standardization.apply(X)
     data = make_dataset(Z, np.zeros(len(Z)), "float64")
-    weight = np.bincount(ensemble.program_of, ensemble.slope != 0, ensemble.programs.size) / ensemble.n_samples
+    shares = ensemble.shares * (ensemble.slope != 0)
+    weight = np.bincount(ensemble.program_of, shares, ensemble.programs.size) / ensemble.shares.sum()
     uses = _uses(ensemble)
     strength = np.zeros(X.shape[1])
     with make_engine(data, ensemble.forest.primitives) as engine:

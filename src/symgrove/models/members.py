@@ -29,9 +29,10 @@ class Member(Shown):
     program : str
         The program as it was evolved: without scaling, on standardised features.
     intercept, slope : float
-        Linear scaling; averaged where several samples chose the same program.
+        Linear scaling; averaged where several samples chose the same program, by their weights if these differ.
     weight : float
-        Share in the ensemble's mean: samples that chose it over all samples.
+        Share in the ensemble's mean: samples that chose it over all samples; in a weighted mean, their share in the sum
+        of the weights.
     samples : tuple of int
         The bootstrap samples that chose it.
     in_bag_error, out_of_bag_error : float
@@ -91,15 +92,16 @@ def list_members(
         groups = np.split(order, np.cumsum(np.bincount(ensemble.program_of, minlength=ensemble.programs.size))[:-1])
     else:
         groups = [samples[j : j + 1] for j in samples]
-    groups.sort(key=lambda group: (-group.size, int(group[0])))
+    shares = ensemble.shares
+    groups.sort(key=lambda group: (-shares[group].sum(), int(group[0])))
     members = []
     for group in groups:
         outside = out_of_bag[group][~np.isnan(out_of_bag[group])]
         members.append(
             Member(
-                intercept=float(ensemble.intercept[group].mean()),
-                slope=float(ensemble.slope[group].mean()),
-                weight=group.size / ensemble.n_samples,
+                intercept=_average(ensemble.intercept[group], shares[group]),
+                slope=_average(ensemble.slope[group], shares[group]),
+                weight=float(shares[group].sum() / shares.sum()),
                 samples=tuple(int(j) for j in group),
                 in_bag_error=float(in_bag[group].mean()),
                 out_of_bag_error=float(outside.mean()) if outside.size else float("nan"),
@@ -112,13 +114,19 @@ def list_members(
     return members
 
 
+def _average(values: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
+    """Weighted mean; plain where nothing has a weight."""
+    total = shares.sum()
+    return float((shares * values).sum() / total) if total > 0 else float(values.mean())
+
+
 def ensemble_as_sum(ensemble: Ensemble) -> tuple[Forest, int]:
     """The mean of the members as one simplified sum in the user's units."""
-    n = ensemble.programs.size
-    slope = np.bincount(ensemble.program_of, ensemble.slope, n) / ensemble.n_samples
+    total_weight = ensemble.shares.sum()
+    slope = ensemble.pooled().slope / total_weight
     forest = Forest(ensemble.forest.n_features, ensemble.forest.primitives)
     roots = forest.copy_from(ensemble.forest, ensemble.programs).tolist()
-    total = forest.constant(float(ensemble.intercept.mean()))
+    total = forest.constant(float((ensemble.shares * ensemble.intercept).sum() / total_weight))
     for root, factor in zip(roots, slope.tolist(), strict=True):
         shown = ensemble.standardization.in_user_units(forest, root)
         total = forest.apply("add", total, forest.apply("mul", forest.constant(factor), shown))

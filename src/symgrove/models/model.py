@@ -114,7 +114,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def aggregation(self) -> str:
-        """How members' predictions are combined: mean, median or interquartile."""
+        """How members' predictions are combined: mean, median, interquartile or weighted."""
 
     @abstractmethod
     def plan_targets(self, graph: Graph) -> tuple[PlanTarget, ...]:

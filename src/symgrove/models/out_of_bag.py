@@ -63,7 +63,7 @@ def predict_out_of_bag(
         members = ensemble.member_predictions(outputs)
         members[~(outside[:, rows] & np.isfinite(members))] = np.nan
         said = members.copy() if head is None else head(members)
-        prediction[rows] = COMBINE[ensemble.aggregation](said, np.nan)
+        prediction[rows] = COMBINE[ensemble.aggregation](said, np.nan, ensemble.weights)
         spread[rows] = spread_of_finite(said, np.nan, np.nan)
         del said, outputs
         with np.errstate(all="ignore"):

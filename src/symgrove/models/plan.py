@@ -67,8 +67,8 @@ class MemberBlock:
     samples : tuple of Row
         Of "pooled": the members themselves, whose spread is that of the prediction.
     fallback : float or None
-        None: all members count. Else members that are not finite do not count (of "pooled": those whose value is not),
-        and this is the result if none does or the result is not finite.
+        None: all members count. Else members that are not finite do not count (of "pooled": those whose value is not;
+        of "trimmed": they count as this number), and this is the result if none does or the result is not finite.
     """
 
     values: tuple[int, ...]

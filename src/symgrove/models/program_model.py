@@ -99,7 +99,7 @@ class ProgramModel(Model):
         members: list[Member] = []
         for k, ensemble in enumerate(self.ensembles):
             target = None if self.task.targets is None else self.task.targets[k]
-            prune = self.merge and ensemble.aggregation == "mean"
+            prune = self.merge and ensemble.is_mean
             members += list_members(ensemble, self.in_bag[k], self.out_of_bag[k], names, target, prune=prune)
         return members
 
@@ -114,7 +114,7 @@ class ProgramModel(Model):
         return [part for ensemble in self.ensembles for part in recurring_parts(ensemble, names, n_most)]
 
     def as_sum(self) -> tuple[Forest, int] | None:
-        is_mean = self.task.classes is None and self.ensembles[0].aggregation == "mean"
+        is_mean = self.task.classes is None and self.ensembles[0].is_mean
         return ensemble_as_sum(self.ensembles[0]) if is_mean else None
 
     @property
@@ -160,10 +160,11 @@ def _without_inf(values: Matrix) -> Matrix:
 def join_models(models: Sequence[ProgramModel]) -> ProgramModel:
     """All members of several models in one."""
     targets = range(len(models[0].ensembles))
+    in_bag = tuple(np.concatenate([model.in_bag[k] for model in models]) for k in targets)
     return ProgramModel(
-        tuple(join_ensembles([model.ensembles[k] for model in models]) for k in targets),
+        tuple(join_ensembles([model.ensembles[k] for model in models], in_bag[k]) for k in targets),
         models[0].task,
-        tuple(np.concatenate([model.in_bag[k] for model in models]) for k in targets),
+        in_bag,
         tuple(np.concatenate([model.out_of_bag[k] for model in models]) for k in targets),
         models[0].merge,
     )

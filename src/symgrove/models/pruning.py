@@ -29,33 +29,51 @@ class PruningSteps(NamedTuple):
 
 
 def choose_members(
-    members: Matrix, target: Matrix, n_steps: int, combine: Combine | None, folds: list[Matrix]
+    members: Matrix,
+    target: Matrix,
+    n_steps: int,
+    combine: Combine | None,
+    folds: list[Matrix],
+    weights: Matrix | None = None,
 ) -> PruningSteps:
-    """Steps of choosing members, (n_members, n_rows); `combine` is None for the mean."""
+    """Steps of choosing members, (n_members, n_rows); `combine` is None for the mean, which may have weights."""
+    own = np.ones(len(members)) if weights is None else weights
     losses = np.empty((n_steps, target.size))
     for held_out in folds:
         rest = np.setdiff1d(np.arange(target.size), held_out)
-        chosen = _choose_members(members[:, rest], target[rest], n_steps, combine)
+        chosen = _choose_members(members[:, rest], target[rest], n_steps, combine, own)
         for step in range(n_steps):
-            picked = members[chosen[: step + 1]][:, held_out]
-            said = picked.mean(axis=0) if combine is None else combine(picked)
+            some = chosen[: step + 1]
+            picked = members[some][:, held_out]
+            said = _mean(picked, own[some]) if combine is None else combine(picked)
             losses[step, held_out] = (said - target[held_out]) ** 2
-    return PruningSteps(_choose_members(members, target, n_steps, combine), losses)
+    return PruningSteps(_choose_members(members, target, n_steps, combine, own), losses)
 
 
-def _choose_members(members: Matrix, target: Matrix, n_steps: int, combine: Combine | None) -> list[int]:
+def _mean(members: Matrix, weights: Matrix) -> Matrix:
+    found: Matrix = (weights[:, None] * members).sum(axis=0) / weights.sum()
+    return found
+
+
+def _choose_members(
+    members: Matrix, target: Matrix, n_steps: int, combine: Combine | None, weights: Matrix
+) -> list[int]:
     chosen: list[int] = []
-    total = np.zeros(target.size)
-    for step in range(1, n_steps + 1):
+    weighted, total, total_weight = weights[:, None] * members, np.zeros(target.size), 0.0
+    for _ in range(n_steps):
         if combine is None:
-            errors = np.mean(((total + members) / step - target) ** 2, axis=1)
+            with np.errstate(all="ignore"):
+                said_with = (total + weighted) / (total_weight + weights)[:, None]
+            # A member without weight would change nothing.
+            errors = np.where(weights > 0, np.mean((said_with - target) ** 2, axis=1), np.inf)
         else:
             picked = members[chosen]
             said = [combine(np.concatenate([picked, member[None]])) for member in members]
             errors = np.mean((np.stack(said) - target) ** 2, axis=1)
         best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
         chosen.append(best)
-        total += members[best]
+        total += weighted[best]
+        total_weight += weights[best]
     return chosen
 
 

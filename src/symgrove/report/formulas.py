@@ -55,7 +55,8 @@ def _combination(model: Estimator) -> str:
             if model.classes_.size == 2
             else "Each class has members; the highest mean wins."
         )
-    return f"The prediction is their {model.model_.aggregation}."
+    name = {"interquartile": "interquartile mean", "weighted": "mean, weighted by one over their errors"}
+    return f"The prediction is their {name.get(model.model_.aggregation, model.model_.aggregation)}."
 
 
 def _of_class(member: Any) -> str:
