@@ -33,7 +33,7 @@ from symgrove.forest.forest import Forest
 from symgrove.methods import multi_start
 from symgrove.methods.base import ForestState, check_array, nodes_of
 from symgrove.methods.gp import GPState, ProgramMethod
-from symgrove.methods.mixing import N_AT_ONCE, Best, Mixing, Scored, draw
+from symgrove.methods.mixing import N_AT_ONCE, Best, Mixing, ScoredGenes, draw
 from symgrove.methods.multi_start import Starts, Turn
 from symgrove.rng import stream
 from symgrove.variation.linkage import as_symbols, entropies, linkage_sets, mutual_information
@@ -48,7 +48,7 @@ BYTES_OF_A_TRIED_GENE = 128
 class Population(NamedTuple):
     """Individuals, and the entropies of positions that they had when they were drawn."""
 
-    scored: Scored
+    scored: ScoredGenes
     entropies: Matrix
 
 
@@ -82,7 +82,7 @@ class GOMEAState(GPState):
         ends = np.cumsum(self.starts.size)
         parts = [slice(end - n, end) for n, end in zip(self.starts.size, ends, strict=True)]
         return [
-            Population(Scored(self.genes[own], self.errors[own]), first) if n else None
+            Population(ScoredGenes(self.genes[own], self.errors[own]), first) if n else None
             for own, first, n in zip(parts, self.entropies, self.starts.size, strict=True)
         ]
 
@@ -216,7 +216,7 @@ class GOMEA(ProgramMethod):
             if self.forces_improvement:
                 part.improve_by_force(np.flatnonzero(~part.has_changed | is_idle), sets, draws.sets[own])
             genes[own], errors[own] = part.individuals.genes, part.errors
-        new = population._replace(scored=Scored(genes, errors))
+        new = population._replace(scored=ScoredGenes(genes, errors))
         return Turn(new, _lowest(new), _has_converged(new))
 
 

@@ -31,7 +31,7 @@ class Best(NamedTuple):
     genes: Genes
 
 
-class Scored(NamedTuple):
+class ScoredGenes(NamedTuple):
     """Genes of individuals, and their errors on every sample."""
 
     genes: Genes
@@ -96,16 +96,16 @@ class Mixing:
         assert self._best is not None, "nothing has been scored"
         return self._best
 
-    def score_all(self, genes: Genes) -> Scored:
+    def score_all(self, genes: Genes) -> ScoredGenes:
         """Individuals that are new, scored."""
         roots, _ = self.template.express(self.forest, genes, self.constants)
         own, first, position = np.unique(roots, return_index=True, return_inverse=True)
         scores = self.score(self.forest, own)
         self.offer(own, scores, genes[first])
         self.n_evaluations += len(genes)
-        return Scored(genes, scores.errors[position.ravel()])
+        return ScoredGenes(genes, scores.errors[position.ravel()])
 
-    def mix(self, parents: Scored, own: Index, sample_of: Index, sets: Sets, draws: Draws) -> Part:
+    def mix(self, parents: ScoredGenes, own: Index, sample_of: Index, sets: Sets, draws: Draws) -> Part:
         """Individuals `own` of the parents after a trial with every set; `sample_of` says by which error they judge."""
         part = Part(self, parents.genes[own], parents.errors[own], sample_of)
         everybody = np.arange(own.size)
