@@ -180,7 +180,8 @@ GSGP = [
     *SAMPLES,
     *TOURNAMENT,
     ("n_estimators", 501, "n_estimators=501 is larger than population_size=500"),
-    *(case for name in ("p_crossover", "p_mutation") for case in number(name, ALWAYS, -0.1, 1.9)),
+    ("p_crossover", "often", "p_crossover must be a number"),
+    ("p_mutation", -0.1, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.5 and -0.1."),
     ("p_crossover", 0.7, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.7 and 0.5."),
     *number("mutation_step", "above 0 and below inf", 0, -1.0, np.inf, None),
 ]

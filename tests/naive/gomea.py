@@ -126,13 +126,14 @@ def linkage_tree(similarity, starts):
         if not chain:
             chain = [left[min(int(starts[m] * len(left)), len(left) - 1)]]
         while True:
-            own, previous = chain[-1], chain[-2] if len(chain) > 1 else -1
+            own, previous = chain[-1], chain[-2] if len(chain) > 2 else -1
             others = [s for s in left if s != own]
             best = max(mean(own, s) for s in others)
             near = [s for s in others if abs(mean(own, s) - best) < 1e-12]
-            if previous in near:
+            found = previous if previous in near else min(near, key=lambda s: len(slots[s]))
+            if len(chain) > 1 and found == chain[-2]:
                 break
-            chain.append(min(near, key=lambda s: len(slots[s])))
+            chain.append(found)
         a, b = sorted(chain[-2:])
         chain = chain[:-2]
         slots[a], slots[b] = slots[a] + slots[b], []
@@ -148,29 +149,55 @@ def sets_of(similarity, n, rng):
     return [[p] for p in order] + [[order[k] for k in own] for own in linkage_tree(matrix, starts)[:-1]]
 
 
-def force(offspring, errors, changed, n_idle, elites, sets, order, operands, score, offer):
-    """Forced improvement, in place: genes of the elite, until strictly better, or all of them."""
-    donors, n = [list(genes) for genes, _ in elites], len(offspring)
-    for i in range(n):
-        if changed[i] and not n_idle > 1 + math.log10(n):
-            continue
-        j = i % len(elites)
-        genes, own = list(offspring[i]), errors[i]
-        for r in range(len(sets)):
-            trial = list(genes)
+def try_all(genes, errors, chosen, donors_of, sets, order, operands, score, offer, is_better):
+    """One trial after the other: the first of every chosen individual, then the second, and so on; in place.
+
+    `is_better(new, old, i)` says whether a trial is kept; those that `donors_of(i, r)` gives nothing for are done.
+    """
+    changed = set()
+    for r in range(len(sets)):
+        for i in chosen:
+            donor = donors_of(i, r, changed)
+            if donor is None:
+                continue
+            trial = list(genes[i])
             for p in sets[order[i, r]]:
-                trial[p] = donors[j][p]
-            if program(trial, operands) == program(genes, operands):
-                genes = trial
+                trial[p] = donor[p]
+            if program(trial, operands) == program(genes[i], operands):
+                genes[i] = trial
                 continue
             new = score(trial)
             offer(trial, new)
-            if new[j] < own[j]:
-                genes, own = trial, new
-                break
-        else:
-            genes, own = list(donors[j]), score(donors[j])
-        offspring[i], errors[i] = genes, own
+            if is_better(new, errors[i], i):
+                genes[i], errors[i] = trial, new
+                changed.add(i)
+    return changed
+
+
+def force(genes, errors, chosen, elites, sets, order, operands, score, offer):
+    """Forced improvement, in place: genes of the elite, until strictly better, or all of them."""
+    donors, n_samples = [list(own) for own, _ in elites], len(elites)
+    changed = try_all(
+        genes,
+        errors,
+        chosen,
+        lambda i, r, done: None if i in done else donors[i % n_samples],
+        sets,
+        order,
+        operands,
+        score,
+        offer,
+        lambda new, old, i: new[i % n_samples] < old[i % n_samples],
+    )
+    for i in chosen:
+        if i not in changed:
+            genes[i] = list(donors[i % n_samples])
+            errors[i] = score(genes[i])
+
+
+def lowest(errors):
+    """Mean over the samples of the lowest errors."""
+    return sum(min(row[j] for row in errors) for j in range(len(errors[0]))) / len(errors[0])
 
 
 def run(X, y, counts, functions, population_size, generations, stream, height, scales=True, forces=False):
@@ -192,34 +219,31 @@ def run(X, y, counts, functions, population_size, generations, stream, height, s
         sets = sets_of(information(entropies(population), first), len(operands), rng)
         order = rng.permuted(np.tile(np.arange(len(sets), dtype=np.int16), (population_size, 1)), axis=1)
         donors = rng.integers(population_size, size=order.shape, dtype=np.int32)
-        best_before = [error for _, error in elites]
-        offspring, offspring_errors, changed = [], [], []
+        best_before = lowest(errors)
 
         def offer(genes, own, elites=elites):
             for j in range(n_samples):
                 if own[j] < elites[j][1]:
                     elites[j] = (list(genes), own[j])
 
-        for i in range(population_size):
-            genes, own = list(population[i]), errors[i]
-            has_changed = False
-            for r in range(len(sets)):
-                trial = list(genes)
-                for p in sets[order[i, r]]:
-                    trial[p] = population[donors[i, r]][p]
-                if program(trial, operands) == program(genes, operands):
-                    genes = trial
-                    continue
-                new = score(trial)
-                offer(trial, new)
-                if new[i % n_samples] <= own[i % n_samples]:
-                    genes, own, has_changed = trial, new, True
-            offspring.append(genes)
-            offspring_errors.append(own)
-            changed.append(has_changed)
+        offspring, offspring_errors = [list(genes) for genes in population], list(errors)
+        changed = try_all(
+            offspring,
+            offspring_errors,
+            range(population_size),
+            lambda i, r, done, parents=population, of=donors: parents[of[i, r]],
+            sets,
+            order,
+            operands,
+            score,
+            offer,
+            lambda new, old, i: new[i % n_samples] <= old[i % n_samples],
+        )
         if forces:
-            force(offspring, offspring_errors, changed, n_idle, elites, sets, order, operands, score, offer)
-        n_idle = 0 if any(error < old for (_, error), old in zip(elites, best_before, strict=True)) else n_idle + 1
+            is_idle = n_idle > 1 + math.log10(population_size)
+            chosen = [i for i in range(population_size) if is_idle or i not in changed]
+            force(offspring, offspring_errors, chosen, elites, sets, order, operands, score, offer)
+        n_idle = 0 if lowest(offspring_errors) < best_before else n_idle + 1
         population, errors = offspring, offspring_errors
         yield population, list(elites), operands
 

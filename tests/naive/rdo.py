@@ -210,7 +210,7 @@ def desired_operator(prefix, position, score, X, y, weight, library, options):
     end = end_of(prefix, position)
     room = (
         options["max_size"] - (len(prefix) - (end - position)),
-        options["max_height"] - len(path_to(prefix, position)),
+        options["max_height"] - len(path_to(prefix, position)) - 1,
     )
     if room[0] < 1:
         return prefix

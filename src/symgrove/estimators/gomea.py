@@ -22,11 +22,13 @@ from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.fitness.losses import MeanRowLoss
 from symgrove.methods.gomea import GOMEA, n_bytes_of
 from symgrove.methods.memory import Footprint
+from symgrove.methods.multi_start import most_individuals
 from symgrove.methods.programs import TargetSetup
 from symgrove.variation.template import Template
 
 LARGEST_TEMPLATE = 9  # height; with binary functions it has 1023 positions
-# As in the authors' package (pyGPGOMEA): small formulas, and no population size to choose.
+# As in the authors' example (params_gomea.txt), without its check that initial programs differ: small formulas, and no
+# population size to choose.
 SMALL_TEMPLATE: dict[str, Any] = {
     "functions": ("add", "sub", "mul", "aq"),
     "template_height": 4,
@@ -58,13 +60,14 @@ _OWN = {
     "forced_improvement": (
         "bool",
         "An individual that did not change in a generation tries the genes of the best until it is strictly better, "
-        "and else becomes the best; all do after 1 + log10(population) generations without a better one.",
+        "and else becomes the best; all do after 1 + log10(population) generations in which their population did not "
+        "get better.",
     ),
     "n_subgenerations": (
         "int, optional",
         "Interleaved multi-start scheme: after so many generations of a population, one twice as large has one; "
-        "populations that converge, or that a larger one has overtaken, end. None: there is one population, which is "
-        "drawn anew if it converges.",
+        "populations that converge, or that a larger one has overtaken, end. There are never more individuals than if "
+        "none ended. None: there is one population, which is drawn anew if it converges.",
     ),
     "max_evaluations": (
         "int, optional",
@@ -88,9 +91,13 @@ def _check(p: _GOMEA) -> None:
     check_aggregation(p)
 
 
+def _n_most(p: _GOMEA) -> int:
+    return most_individuals(int(p.population_size), p.n_subgenerations, int(p.generations))
+
+
 def _footprint(p: _GOMEA) -> Footprint:
-    n_bytes = n_bytes_of(p.population_size, p.template_height, p.n_estimators, p.n_subgenerations, p.generations)
-    return Footprint(p.n_estimators, p.n_estimators, p.n_estimators, fixed=n_bytes)
+    n_bytes = n_bytes_of(_n_most(p), int(p.template_height), int(p.n_estimators))
+    return Footprint(p.n_estimators, p.n_estimators, p.n_estimators, fixed=n_bytes, advice="population_size")
 
 
 def _has_out_of_bag(p: _GOMEA) -> bool:
@@ -111,6 +118,7 @@ def _make(p: _GOMEA, target: TargetSetup) -> GOMEA:
         population_size=int(p.population_size),
         forces_improvement=bool(p.forced_improvement),
         n_subgenerations=None if p.n_subgenerations is None else int(p.n_subgenerations),
+        n_most=_n_most(p),
         seed=target.seed,
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from symgrove._checks import LARGEST_TOURNAMENT, check_number, check_whole
 from symgrove.engines.vector_scoring import SampleVectors
 from symgrove.estimators.documentation import ATTRIBUTES, document
-from symgrove.estimators.parameters import check_population, check_samples, with_parameters
+from symgrove.estimators.parameters import check_population, check_rates, check_samples, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.forest.random_programs import RandomPrograms
@@ -54,7 +54,7 @@ _BAGGED = "Only with `n_estimators` above 1."
             "Chance of mutation: the mother plus a step times the difference of two random programs; what is left to 1 "
             "are copies.",
         ),
-        "mutation_step": ("float", "Step of mutation, in standard deviations of the target."),
+        "mutation_step": ("float", "Step of mutation, above 0, in standard deviations of the target."),
         "tournament_size": (
             "int",
             "Individuals drawn for each tournament, with replacement; the best is a parent. Not used with "
@@ -101,13 +101,7 @@ class GSGPRegressor(Regressor):
         check_population(self)
         check_samples(self.n_estimators, self.prune, self.population_size)
         check_whole("tournament_size", self.tournament_size, 1, LARGEST_TOURNAMENT)
-        for name in ("p_crossover", "p_mutation"):
-            check_number(name, getattr(self, name), -1e-12, 1 + 1e-12)
-        if self.p_crossover + self.p_mutation > 1 + 1e-12:
-            raise ValueError(
-                "p_crossover and p_mutation must be probabilities that sum to at most 1, "
-                f"got {self.p_crossover} and {self.p_mutation}."
-            )
+        check_rates(self)
         check_number("mutation_step", self.mutation_step, 0, np.inf)
 
     def _footprint(self) -> Footprint:

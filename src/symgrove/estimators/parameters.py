@@ -196,6 +196,18 @@ def check_aggregation(p: Any) -> None:
     check_choice("aggregation", getattr(p, "aggregation", "mean"), tuple(COMBINE))
 
 
+def check_rates(p: Any) -> None:
+    """Chances of crossover and mutation, which exclude each other."""
+    rates = p.p_crossover, p.p_mutation
+    for name, rate in zip(("p_crossover", "p_mutation"), rates, strict=True):
+        check_number(name, rate, -np.inf, np.inf)
+    if min(rates) < 0 or sum(rates) > 1 + 1e-12:
+        raise ValueError(
+            "p_crossover and p_mutation must be probabilities that sum to at most 1, "
+            f"got {p.p_crossover} and {p.p_mutation}."
+        )
+
+
 def check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:
     """One of a few words."""
     if not (isinstance(value, str) and value in accepted):

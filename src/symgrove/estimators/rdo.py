@@ -7,7 +7,7 @@ import numpy as np
 from symgrove._checks import LARGEST_PROGRAM, LARGEST_TOURNAMENT, MOST_PROGRAMS, check_flag, check_whole
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
-from symgrove.estimators.parameters import ProgramParameters, check_choice, check_samples, with_parameters
+from symgrove.estimators.parameters import ProgramParameters, check_choice, check_rates, check_samples, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.forest.primitives import PrimitiveSet
@@ -42,7 +42,8 @@ N_VECTORS = 64  # of the outputs of siblings and nodes, for each child, at most
         ),
         "max_height": (
             "int",
-            "Largest height of a child: what would make it higher is not put in. At least the second of `init_depth`.",
+            "Children stay below this height: what would make one as high or higher is not put in, as in the authors' "
+            "code. At least the second of `init_depth`.",
         ),
         "init_depth": ("(int, int)", "Heights of initial programs, and the largest of new branches of mutation."),
         "p_crossover": ("float", "Chance of subtree crossover in place of the desired operator."),
@@ -77,8 +78,8 @@ N_VECTORS = 64  # of the outputs of siblings and nodes, for each child, at most
         "inversions": (
             '"exact" or "public_code"',
             "How functions are inverted. The authors' public code, as we read it, takes the left operand for the other "
-            "one in any case, inverts a - b for a as t - b, and accepts negative square roots; the published errors "
-            "lie between the two. (It has no inversion of the protected division: here it is exact.)",
+            "one in any case, inverts a - b for a as t - b, and accepts negative square roots. (It has no inversion of "
+            "the protected division: here it is exact.)",
         ),
         "max_rows": (
             "int",
@@ -137,6 +138,7 @@ class RDORegressor(ProgramParameters, Regressor):
         check_choice("impossible_cases", self.impossible_cases, ("abandon", "drop"))
         check_choice("dont_care_cases", self.dont_care_cases, ("drop", "constant"))
         check_choice("inversions", self.inversions, ("exact", "public_code"))
+        check_rates(self)
         self._check_functions()
 
     def _check_functions(self) -> None:

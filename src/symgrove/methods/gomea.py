@@ -11,9 +11,9 @@ There is no selection: individuals never get worse. If all have become equal, th
 samples (ours), individual i is tied to sample i mod n_samples and judges by its error there; donors are everyone, and
 every program that is scored is offered to the elites of all samples.
 
-Options: forced improvement (an individual that did not change, or all after some generations without a better elite,
-tries the genes of the elite until it is strictly better, and else becomes the elite), and the interleaved multi-start
-scheme (multi_start.py).
+Options: forced improvement (an individual that did not change, or all after some generations in which the population
+did not get better, tries the genes of the elite until it is strictly better, and else becomes the elite), and the
+interleaved multi-start scheme (multi_start.py).
 """
 
 from __future__ import annotations
@@ -66,8 +66,6 @@ class GOMEAState(GPState):
     starts : Starts
         The populations.
     elite_genes : (n_samples, n_positions)
-    n_idle : (1,)
-        Generations since an elite got better.
     """
 
     genes: Genes
@@ -75,7 +73,6 @@ class GOMEAState(GPState):
     entropies: Matrix
     starts: Starts
     elite_genes: Genes
-    n_idle: NDArray[np.int64]
 
     def populations(self) -> list[Population | None]:
         """Those that have not ended; None for the others."""
@@ -101,6 +98,8 @@ class GOMEA(ProgramMethod):
     forces_improvement : bool
     n_subgenerations : int or None
         Of a population for one of the next larger; None: there is one population.
+    n_most : int
+        Individuals of all populations together.
     """
 
     loss: Loss
@@ -109,6 +108,7 @@ class GOMEA(ProgramMethod):
     population_size: int
     forces_improvement: bool
     n_subgenerations: int | None
+    n_most: int
     state_type: ClassVar[type[ForestState]] = GOMEAState
 
     def check_arrays(self, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> None:
@@ -118,11 +118,11 @@ class GOMEA(ProgramMethod):
         check_array("starts.size", arrays["starts.size"], (n_populations,), "i")
         check_array("starts.n_turns", arrays["starts.n_turns"], (n_populations,), "i")
         check_array("starts.best", arrays["starts.best"], (n_populations,), "f")
+        check_array("starts.n_idle", arrays["starts.n_idle"], (n_populations,), "i")
         n_individuals = int(arrays["starts.size"].sum())
         check_array("errors", arrays["errors"], (n_individuals, n_samples), "f")
         check_array("constants", arrays["constants"], (n_constants,), "f")
         check_array("entropies", arrays["entropies"], (n_populations, n_positions, n_positions), "f")
-        check_array("n_idle", arrays["n_idle"], (1,), "i")
         for name, n in (("genes", n_individuals), ("elite_genes", n_samples)):
             check_array(name, arrays[name], (n, n_positions), "i")
             self.template.check_genes(name, arrays[name], n_constants)
@@ -131,12 +131,10 @@ class GOMEA(ProgramMethod):
         genes, constants = self.template.draw(self.population_size, np.zeros(0), stream(self.seed, "init"))
         mixing = self._mixing(constants, None)
         population = self._scored(mixing, genes)
-        starts = Starts(np.array([self.population_size]), np.zeros(1, np.int64), np.array([_lowest(population)]))
+        starts = multi_start.first_start(self.population_size, _lowest(population))
         forest = self.new_forest()
         own = self._individuals(forest, mixing, [population])
-        n_idle = np.zeros(1, dtype=np.int64)
-        state = GOMEAState(generation=0, n_evaluations=mixing.n_evaluations, n_idle=n_idle, starts=starts, **own)
-        return self.settle(state)
+        return self.settle(GOMEAState(generation=0, n_evaluations=mixing.n_evaluations, starts=starts, **own))
 
     def advance(self, state: GOMEAState) -> GOMEAState:
         mixing = self._mixing(state.constants, Best(state.elites, state.elite_genes))
@@ -144,22 +142,21 @@ class GOMEA(ProgramMethod):
         turn = partial(self._turn, mixing, state)
         populations: list[Population | None]
         if self.n_subgenerations is None:
-            (own,) = state.populations()
+            (own,), starts = state.populations(), state.starts
             assert own is not None
             if _has_converged(own):
                 own = own._replace(scored=make(0, self.population_size).scored)
+                starts = multi_start.first_start(self.population_size, np.inf)
             done = turn(0, own)
-            populations, starts = [done.population], state.starts._replace(best=np.array([done.best]))
+            n_idle = np.where(done.best < starts.best, 0, starts.n_idle + 1)
+            populations, starts = [done.population], starts._replace(best=np.array([done.best]), n_idle=n_idle)
         else:
-            populations, starts = multi_start.step(
-                state.populations(), state.starts, self.population_size, self.n_subgenerations, make, turn
-            )
-        is_better = (mixing.best.elites.error < state.elites.error).any()
+            sizes = self.population_size, self.n_most, self.n_subgenerations
+            populations, starts = multi_start.step(state.populations(), state.starts, *sizes, make, turn)
         return replace(
             state,
             generation=state.generation + 1,
             n_evaluations=state.n_evaluations + mixing.n_evaluations,
-            n_idle=np.where(is_better, 0, state.n_idle + 1),
             starts=starts,
             **self._individuals(state.forest, mixing, populations),
         )
@@ -208,7 +205,7 @@ class GOMEA(ProgramMethod):
         n = len(parents.genes)
         draws = draw(n, sets, rng)
         sample_of = np.arange(n) % self.samples.total.size
-        is_idle = state.n_idle[0] > 1 + np.log10(n)
+        is_idle = i < state.starts.size.size and state.starts.n_idle[i] > 1 + np.log10(n)
         genes, errors = np.empty_like(parents.genes), np.empty_like(parents.errors)
         for start in range(0, n, N_AT_ONCE):
             own = np.arange(start, min(start + N_AT_ONCE, n))
@@ -220,12 +217,8 @@ class GOMEA(ProgramMethod):
         return Turn(new, _lowest(new), _has_converged(new))
 
 
-def n_bytes_of(
-    population_size: int, template_height: int, n_samples: int, n_subgenerations: int | None, generations: int
-) -> int:
-    """Memory of individuals, at most, however many rows there are."""
-    n_starts = 1 if n_subgenerations is None else 1 + int(np.log(max(generations, 1)) / np.log(n_subgenerations))
-    n_individuals = population_size * (multi_start.GROWTH**n_starts - 1)
+def n_bytes_of(n_individuals: int, template_height: int, n_samples: int) -> int:
+    """Memory of individuals, however many rows there are."""
     n_positions = 2 ** (template_height + 1) - 1
     of_individuals = n_individuals * (n_positions * BYTES_OF_A_GENE + n_samples * BYTES_OF_AN_ERROR)
     return of_individuals + min(N_AT_ONCE, n_individuals) * n_positions * BYTES_OF_A_TRIED_GENE

@@ -52,6 +52,12 @@ def draw(n_individuals: int, sets: Sets, rng: np.random.Generator) -> Draws:
     return Draws(rng.permuted(order, axis=1), rng.integers(n_individuals, size=order.shape, dtype=np.int32))
 
 
+def first_of_each(roots: Ids) -> tuple[Ids, Index]:
+    """Distinct roots in the order in which they first occur, and where: of equal errors, the earliest wins."""
+    first = np.sort(np.unique(roots, return_index=True)[1])
+    return roots[first], first
+
+
 class Mixing:
     """A generation under way: the best ever found, and individuals whose turn it is, in a forest of their own.
 
@@ -99,11 +105,13 @@ class Mixing:
     def score_all(self, genes: Genes) -> ScoredGenes:
         """Individuals that are new, scored."""
         roots, _ = self.template.express(self.forest, genes, self.constants)
-        own, first, position = np.unique(roots, return_index=True, return_inverse=True)
+        own, first = first_of_each(roots)
         scores = self.score(self.forest, own)
         self.offer(own, scores, genes[first])
         self.n_evaluations += len(genes)
-        return ScoredGenes(genes, scores.errors[position.ravel()])
+        row_of = np.empty(len(self.forest), dtype=np.int64)
+        row_of[own] = np.arange(own.size)
+        return ScoredGenes(genes, scores.errors[row_of[roots]])
 
     def mix(self, parents: ScoredGenes, own: Index, sample_of: Index, sets: Sets, draws: Draws) -> Part:
         """Individuals `own` of the parents after a trial with every set; `sample_of` says by which error they judge."""
@@ -119,9 +127,9 @@ class Mixing:
         self._best = Best(elites._replace(root=new_of[elites.root]), genes)
 
     def offer(self, roots: Ids, scores: Scores, genes: Genes) -> None:
-        """Take note of scored programs, in ascending order, that are better on a sample than the best so far."""
+        """Take note of scored programs, with their genes, that are better on a sample than the best so far."""
         found = best_of_each_sample(roots, scores)
-        own = genes[np.searchsorted(roots, found.root)]
+        own = genes[np.argmin(scores.errors, axis=0)]
         if self._best is None:
             self._best = Best(found, own)
             return
@@ -210,7 +218,7 @@ class Part:
             self._row_of = grown
         is_new = self._row_of[roots] < 0
         if is_new.any():
-            new, first = np.unique(roots[is_new], return_index=True)
+            new, first = first_of_each(roots[is_new])
             scores = self.mixing.score(self.mixing.forest, new)
             self.mixing.offer(new, scores, genes[rows[is_new][first]])
             self._row_of[new] = len(self._known) + np.arange(new.size)

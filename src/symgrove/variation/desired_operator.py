@@ -162,7 +162,7 @@ class RandomDesiredOperator:
         """How large and high a substitute may be."""
         node = paths.node[np.arange(parents.size), paths.depth]
         size = self.max_size - (forest.size(parents).astype(np.int64) - forest.size(node))
-        return BranchLimits(size, self.max_height - paths.depth)
+        return BranchLimits(size, self.max_height - paths.depth - 1)  # the authors' comparison is strict
 
     def _insert(self, forest: Forest, paths: Paths, match: Match, library: Library, done: Index) -> Ids:
         """Programs with their substitutes in place, of those that are `done`."""

@@ -19,7 +19,7 @@ from symgrove.variation import library_kernels
 
 Matrix = NDArray[np.float64]
 N_AT_A_TIME = 256  # subtrees whose outputs are looked at together
-# A spread below this share of the largest output is rounding, and the outputs count as equal.
+# Outputs with a spread below this share of the largest count as equal.
 SMALLEST_SPREAD = 1e-10
 
 

@@ -21,6 +21,7 @@ Mask = NDArray[np.bool_]
 # Shares of the sum of squares of what is wanted, and of a product: below, a difference is rounding.
 TIE = 1e-9
 SMALLEST_VARIANCE = 1e-10
+SMALLEST_TOTAL = 1e-20  # of a case of what is wanted, within [-2, 2]: below, it is constant but for rounding
 N_SQUARED_AT_A_TIME = 64  # entries
 SCALING_SIZE, SCALING_HEIGHT = 4, 2  # of a + b * v, besides v
 
@@ -97,7 +98,7 @@ def best_scaled(
     most = gain.max(axis=1, initial=0.0)
     entry = np.argmax(gain >= (most - TIE * total)[:, None], axis=1) if gain.shape[1] else np.zeros(n.size, np.int64)
     rows = np.arange(entry.size)
-    is_entry = most > TIE * total
+    is_entry = most > TIE * np.maximum(total, SMALLEST_TOTAL * n[:, 0])
     constant = Match(np.full(entry.size, -1), np.zeros(entry.size), mean)
     if not is_entry.any():
         return constant

@@ -14,6 +14,7 @@ from symgrove.variation import linkage_kernels
 from symgrove.variation.template import Genes, Matrix, Sets
 
 MOST_CONSTANTS = 100
+SMALLEST_ENTROPY = 1e-12  # below, it is 0 but for rounding
 
 
 def as_symbols(genes: Genes, constants: Matrix, first_constant: int) -> NDArray[np.int32]:
@@ -23,19 +24,21 @@ def as_symbols(genes: Genes, constants: Matrix, first_constant: int) -> NDArray[
     if distinct.size <= MOST_CONSTANTS:
         return genes
     kept = np.sort(distinct[np.argsort(first)[:MOST_CONSTANTS]])
-    values = constants[kept - first_constant]
-    distance = np.abs(constants[distinct - first_constant][:, None] - values)
+    kept = kept[np.argsort(constants[kept - first_constant])]
+    values, others = constants[kept - first_constant], constants[distinct - first_constant]
+    above = np.clip(np.searchsorted(values, others), 1, kept.size - 1)
+    is_below = others - values[above - 1] <= values[above] - others
     symbol_of = np.arange(first_constant + constants.size, dtype=np.int32)
-    symbol_of[distinct] = kept[np.argmin(distance, axis=1)]
-    symbol_of[kept] = kept
+    symbol_of[distinct] = kept[above - is_below]
     return symbol_of[genes]
 
 
 def entropies(symbols: NDArray[np.int32]) -> Matrix:
     """Entropies of the positions of a population, on the diagonal, and of pairs of them, above it."""
-    _, dense = np.unique(symbols, return_inverse=True)
-    by_position = np.ascontiguousarray(dense.reshape(symbols.shape).T.astype(np.int32))
-    n_positions, n = by_position.shape
+    n, n_positions = symbols.shape
+    by_position = np.empty((n_positions, n), dtype=np.int32)
+    for position in range(n_positions):  # numbers of its own, so that the table of pairs stays small
+        by_position[position] = np.unique(symbols[:, position], return_inverse=True)[1].ravel()
     n_symbols = int(by_position.max()) + 1
     counts = np.arange(n + 1.0)
     counts[1:] *= np.log(counts[1:])
@@ -47,7 +50,7 @@ def entropies(symbols: NDArray[np.int32]) -> Matrix:
 
 def mutual_information(own: Matrix, first: Matrix) -> Matrix:
     """Of all pairs of positions, from entropies over those of the first population, which are all 1 and 2 at first."""
-    ratio = np.divide(own, first, out=np.zeros_like(own), where=first > 0)
+    ratio = np.divide(own, first, out=np.zeros_like(own), where=first > SMALLEST_ENTROPY)
     single = np.diag(ratio)
     found = np.triu(single[:, None] + single - 2.0 * ratio, 1)
     similarity: Matrix = found + found.T

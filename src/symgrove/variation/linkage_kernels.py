@@ -6,6 +6,8 @@ import numpy as np
 
 from symgrove._jit import kernel, subroutine
 
+TIE = 1e-12  # similarities that differ by less are equal but for rounding
+
 
 @kernel
 def find_entropies(symbols, n_symbols, gain, table, out):
@@ -31,15 +33,17 @@ def find_entropies(symbols, n_symbols, gain, table, out):
 @subroutine
 def nearest(similarity, sizes, slot, previous):
     """The most similar other cluster: among equals the one that we came from, else the smaller, else the first."""
+    best = -np.inf
+    for other in range(sizes.size):
+        if other != slot and sizes[other] > 0:
+            best = max(best, similarity[slot, other])
+    if previous >= 0 and similarity[slot, previous] >= best - TIE:
+        return previous
     found = -1
     for other in range(sizes.size):
-        if other == slot or sizes[other] == 0:
+        if other == slot or sizes[other] == 0 or similarity[slot, other] < best - TIE:
             continue
-        if found < 0 or similarity[slot, other] > similarity[slot, found]:
-            found = other
-        elif similarity[slot, other] < similarity[slot, found] or found == previous:
-            continue
-        elif other == previous or sizes[other] < sizes[found]:
+        if found < 0 or sizes[other] < sizes[found]:
             found = other
     return found
 
@@ -72,9 +76,10 @@ def build_tree(similarity, starts, out):
             chain[0] = nth_cluster(sizes, min(np.int64(starts[merger] * (n - merger)), n - merger - 1))
             length = 1
         while True:
-            previous = chain[length - 2] if length > 1 else -1
+            # Among equals, a chain turns back only from its third cluster on, so that small ones are merged first.
+            previous = chain[length - 2] if length > 2 else -1
             found = nearest(similarity, sizes, chain[length - 1], previous)
-            if found == previous:
+            if length > 1 and found == chain[length - 2]:
                 break
             chain[length] = found
             length += 1
