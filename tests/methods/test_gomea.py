@@ -35,8 +35,8 @@ def genes_of(method, state, genes):
     return [[gene_of(method.template, state.constants, symbol) for symbol in own] for own in genes]
 
 
-# Trials whose errors are equal but for rounding are a toss-up. With scaling there are many, such as x0 for 2 * x0, without
-# it few. These seeds have none; with scaling, none in the first generation.
+# Trials whose errors are equal but for rounding are a toss-up. With scaling there are many, such as x0 for 2 * x0,
+# without it few. These seeds have none; with scaling, none in the first generation.
 @pytest.mark.parametrize(
     ("seed", "n_samples", "forces", "height", "scales"),
     [

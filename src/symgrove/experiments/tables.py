@@ -27,7 +27,7 @@ from symgrove.experiments.study import PARTS, Study, StudyMethod, published
 
 RUNS_FOR_A_VERDICT = 10  # with fewer it would mean nothing
 # tools/notch_rule.py
-BY_CHANCE = "By chance alone the rule calls about one cell in ten different."
+BY_CHANCE = "By chance alone the rule calls about one cell in ten different, with 10 runs one in seven or eight."
 
 
 @dataclass(frozen=True)
