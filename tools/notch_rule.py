@@ -1,8 +1,8 @@
 """How often the notch rule calls two medians different although they are of the same distribution.
 
 The paper's 40 runs and ours, 40 or 10, are drawn; their medians agree when they differ by at most
-1.57 · √(q₁² / n₁ + q₂² / n₂), with the interquartile ranges of the runs (`symgrove.experiments.statistics`). Run it with:
-python tools/notch_rule.py
+1.57 · √(q₁² / n₁ + q₂² / n₂), with the interquartile ranges of the runs (`symgrove.experiments.statistics`). Run it
+with: python tools/notch_rule.py
 """
 
 from __future__ import annotations
