@@ -228,8 +228,10 @@ def test_converged_populations_end_and_a_larger_one_follows():
     assert starts.size.tolist() == [0, 16]
 
 
-def test_the_multi_start_scheme_grows_and_resumes(tmp_path):
+@pytest.mark.parametrize("is_hard", [True, False])
+def test_the_multi_start_scheme_grows_and_resumes(tmp_path, is_hard):
     X, y = random_data(1, 60)
+    y = y if is_hard else X[:, 0]  # which populations soon find, and end
     settings = {"population_size": 10, "n_subgenerations": 2, "template_height": 2, "random_state": 0}
     whole = sg.GOMEARegressor(**settings, generations=9).fit(X, y)
     file = tmp_path / "run.npz"

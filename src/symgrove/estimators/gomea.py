@@ -91,12 +91,9 @@ def _check(p: _GOMEA) -> None:
     check_aggregation(p)
 
 
-def _n_most(p: _GOMEA) -> int:
-    return most_individuals(int(p.population_size), p.n_subgenerations, int(p.generations))
-
-
 def _footprint(p: _GOMEA) -> Footprint:
-    n_bytes = n_bytes_of(_n_most(p), int(p.template_height), int(p.n_estimators))
+    n_individuals = most_individuals(int(p.population_size), p.n_subgenerations, int(p.generations))
+    n_bytes = n_bytes_of(n_individuals, int(p.template_height), int(p.n_estimators))
     return Footprint(p.n_estimators, p.n_estimators, p.n_estimators, fixed=n_bytes, advice="population_size")
 
 
@@ -118,7 +115,6 @@ def _make(p: _GOMEA, target: TargetSetup) -> GOMEA:
         population_size=int(p.population_size),
         forces_improvement=bool(p.forced_improvement),
         n_subgenerations=None if p.n_subgenerations is None else int(p.n_subgenerations),
-        n_most=_n_most(p),
         seed=target.seed,
     )
 

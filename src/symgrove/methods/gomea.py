@@ -98,8 +98,6 @@ class GOMEA(ProgramMethod):
     forces_improvement : bool
     n_subgenerations : int or None
         Of a population for one of the next larger; None: there is one population.
-    n_most : int
-        Individuals of all populations together.
     """
 
     loss: Loss
@@ -108,7 +106,6 @@ class GOMEA(ProgramMethod):
     population_size: int
     forces_improvement: bool
     n_subgenerations: int | None
-    n_most: int
     state_type: ClassVar[type[ForestState]] = GOMEAState
 
     def check_arrays(self, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> None:
@@ -151,8 +148,9 @@ class GOMEA(ProgramMethod):
             n_idle = np.where(done.best < starts.best, 0, starts.n_idle + 1)
             populations, starts = [done.population], starts._replace(best=np.array([done.best]), n_idle=n_idle)
         else:
-            sizes = self.population_size, self.n_most, self.n_subgenerations
-            populations, starts = multi_start.step(state.populations(), state.starts, *sizes, make, turn)
+            first, every = self.population_size, self.n_subgenerations
+            n_most = multi_start.most_individuals(first, every, state.generation + 1)
+            populations, starts = multi_start.step(state.populations(), state.starts, first, n_most, every, make, turn)
         return replace(
             state,
             generation=state.generation + 1,
