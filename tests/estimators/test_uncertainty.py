@@ -125,7 +125,8 @@ def test_grove_draws_rows_from_those_that_are_left():
     whole = sg.GroveRegressor(**settings)
     rows = Rows(X[:280], y[None, :280], None, np.arange(280))
     needs = team_needs(whole._main_regime(8), rows, whole.dtype, whole.configuration)
-    budget = needs.budget_for(150)
+    copies = 8 * 400 * (X.shape[1] + 3)  # of both parts, their targets and positions, and of all positions
+    budget = needs.budget_for(150) + copies
     with pytest.warns(UserWarning, match="Grove evolves on 150 of the 280 rows"):
         model = sg.GroveRegressor(**settings, memory_budget=budget).fit(X, y)
     assert np.isfinite(model.predict_interval(X)).all()

@@ -16,6 +16,8 @@ MAY_LIST_PRIMITIVES = {
     "forest/primitive_table.py",
     "engines/block_kernels.py",
     "engines/blocks.py",
+    "variation/backpropagation.py",  # inverses are compiled
+    "variation/backpropagation_kernels.py",
 }
 
 

@@ -65,7 +65,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     ),
     "max_time": (
         "float, optional",
-        "Seconds for the evolution; compiling is not counted. The initial population is always scored.",
+        "Seconds for the evolution; compiling is not counted. The initial population is always scored; a generation "
+        "that is not done by then is dropped.",
     ),
     "max_evaluations": ("int, optional", "Stop once so many programs have been made and scored."),
     "target_error": ("float, optional", "Stop once the mean error of the elites on their samples is this low."),

@@ -69,6 +69,11 @@ _OWN = {
         "populations that converge, or that a larger one has overtaken, end. There are never more individuals than if "
         "none ended. None: there is one population, which is drawn anew if it converges.",
     ),
+    "max_time": (
+        "float, optional",
+        "Seconds for the evolution; compiling is not counted. The initial population is always scored; a generation "
+        "that is not done by then is dropped, and with the default population it takes many seconds.",
+    ),
     "max_evaluations": (
         "int, optional",
         "Stop after this many evaluated changes; looked at after each generation, which makes up to two for every "
