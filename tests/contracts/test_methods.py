@@ -44,8 +44,8 @@ GROVE = (sg.GroveRegressor, sg.GroveClassifier)
 # With its defaults Grove would take ten minutes for scikit-learn's checks.
 SMALLER = {kind: {"generations": 5, "n_estimators": 5, "population_size": 100} for kind in GROVE}
 EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "bootstrap draws differ, as for RandomForest"}
-# Methods that draw no samples pass that check too; but GP-GOMEA's changes that are equal but for rounding are a toss-up,
-# and sums with weights round differently from sums with repeated rows.
+# Methods that draw no samples pass that check too; but GP-GOMEA's changes that are equal but for rounding are a
+# toss-up, and sums with weights round differently from sums with repeated rows.
 NO_SAMPLES = (
     sg.ClassicGPRegressor,
     sg.ClassicGPClassifier,
