@@ -10,8 +10,9 @@ import pytest
 from symgrove.estimators.base import Estimator
 from tests.contracts.test_methods import GROVE, MAKERS, Maker, target_of
 
-# Methods that keep a vector for each individual, which only few fit into a small budget.
+# Methods that keep a vector for each individual, of which few fit into a small budget, or try many changes of each.
 IN_SMALL_MEMORY = {
+    **{f"GOMEA{name}": {"population_size": 60} for name in ("Regressor", "Classifier", "Regressor-bagged")},
     "GSGPRegressor": {"population_size": 16, "n_estimators": 1},
     "GSGPRegressor-bagged": {"population_size": 10, "n_estimators": 6},
 }
