@@ -34,7 +34,7 @@ BY_CHANCE = "By chance alone the rule calls about one cell in ten different, wit
 class Cell:
     """One number of a table: ours, the paper's, and what comes of comparing them.
 
-    `interval` is that of our median.
+    `interval` is that of our median; what is unfinished has too few runs to be compared.
     """
 
     ours: Summary | None
@@ -42,6 +42,7 @@ class Cell:
     is_best: bool
     n_failed: int
     interval: tuple[float, float] = (-np.inf, np.inf)
+    is_unfinished: bool = False
 
     @property
     def verdict(self) -> str:
@@ -105,13 +106,17 @@ def make_table(
         their = published() if part in study.published else {}
         for dataset in study.datasets:
             values = {m.name: values_of(study, m, dataset, part, rows, tasks, n_runs) for m in study.methods}
-            done = {name: found for name, (found, _) in values.items() if found}
+            enough = min(RUNS_FOR_A_VERDICT, n_runs or study.runs)
+            done = {name: found for name, (found, _) in values.items() if len(found) >= enough}
             best = not_worse(done, lower_is_better=tasks[dataset] == "regression")
             for method in study.methods:
                 found, n_failed = values[method.name]
                 theirs = their.get(method.published or method.name, {}).get(dataset, {}).get(part, ())
                 summary, interval = (summarise(found), median_interval(found)) if found else (None, (-np.inf, np.inf))
-                cells[part, method.name, dataset] = Cell(summary, theirs, method.name in best, n_failed, interval)
+                is_unfinished = 0 < len(found) < enough
+                cells[part, method.name, dataset] = Cell(
+                    summary, theirs, method.name in best, n_failed, interval, is_unfinished
+                )
             if part == "test" and first in done:
                 pairs = {b: p for (a, b), (p, _) in compare(done).items() if a == first}
                 level[dataset] = [m.label for m in study.methods if pairs.get(m.name, 0.0) >= SIGNIFICANT]
@@ -165,7 +170,8 @@ def _text(cell: Cell) -> str:
     parts = []
     if cell.ours is not None:
         mark = "*" if cell.is_best else ""
-        parts.append(f"{cell.ours.median:.3f}{mark} ({cell.ours.iqr:.3f})")
+        few = f"; {cell.ours.n_runs} runs so far" if cell.is_unfinished else ""
+        parts.append(f"{cell.ours.median:.3f}{mark} ({cell.ours.iqr:.3f}{few})")
     if cell.theirs:
         theirs = f"{cell.theirs[0]:.3f}" + (f" ({cell.theirs[1]:.3f})" if len(cell.theirs) > 1 else "")
         sign = {"agrees": " =", "differs": " ≠", "": ""}[cell.verdict]
