@@ -346,7 +346,7 @@ def test_methods_that_are_level_with_2segp_are_named():
     assert {d for d, labels in level.items() if "cGP (like for like)" in labels} == {"heart", "iono", "sonar"}
     assert {"cGP", "SS+BE"} <= set(committed("table2").level["asn"])
     text = tables.to_markdown(tables.page_of_table(committed("table2")))
-    assert "Not significantly different from 2SEGP on test rows: ASN: SS+BE · cGP; CCS: none; " in text
+    assert "Not significantly different from 2SEGP on test rows: ASN: SS+BE · cGP · GSGP-Red, scaled; CCS: " in text
 
 
 def test_pruning_shows_what_is_left():
