@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from symgrove.experiments.datasets import load
+from symgrove.experiments.datasets import ORDERS, load
 from symgrove.experiments.runner import RUNS_FILE, Row, circumstances, read_rows, run_one
 from symgrove.experiments.study import Run
 
@@ -23,7 +23,9 @@ OLDER_GROVE = {"dd49df5a8ed3", "c65f443e7a08", "af99249b3653", "36feda4eab21", "
 def rerun(row: Row) -> Row:
     """The run of a row, again."""
     parameters = tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in row["parameters"].items()))
-    return run_one(Run(row["dataset"], row["split"], row["estimator"], parameters, row["record"]), load(row["dataset"]))
+    order = row.get("order", ORDERS[0])
+    run = Run(row["dataset"], row["split"], row["estimator"], parameters, row["record"], order=order)
+    return run_one(run, load(row["dataset"], order=order))
 
 
 def differences(row: Row, again: Row) -> list[str]:

@@ -194,3 +194,22 @@ def test_unknown_names_and_folders_get_a_clear_error(tmp_path):
         load("iris")
     with pytest.raises(ValueError, match="does not exist"):
         load("asn", tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="needs the paper's files")
+def test_rows_in_the_order_of_the_files():
+    sorted_rows, given = (load("heart", FOLDER, order) for order in ("sorted", "files"))
+    table = np.column_stack([given.X, given.y])
+    np.testing.assert_array_equal(table, np.loadtxt(FOLDER / "heart.csv", delimiter=","))
+    np.testing.assert_array_equal(table[np.lexsort(table.T)], np.column_stack([sorted_rows.X, sorted_rows.y]))
+
+
+def test_another_order_is_no_order_of_the_files(tmp_path, iono_like, monkeypatch):
+    monkeypatch.setitem(datasets.IN_ORDER, "iono", checksum_of(iono_like, is_sorted=False))
+    np.savetxt(tmp_path / "iono.csv", iono_like, delimiter=",")
+    np.testing.assert_array_equal(load("iono", tmp_path, "files").y, iono_like[:, -1])
+    np.savetxt(tmp_path / "iono.csv", iono_like[::-1], delimiter=",")
+    with pytest.raises(ValueError, match=r"with its rows in their order: .*iono\.csv' is not that file"):
+        load("iono", tmp_path, "files")
+    with pytest.raises(ValueError, match="no folder of data is named"):
+        load("iono", None, "files")

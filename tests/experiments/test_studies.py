@@ -91,8 +91,11 @@ def test_keys_tell_runs_apart_by_what_they_compute():
         run._replace(estimator="ClassicGPRegressor"),
         run._replace(parameters=()),
         run._replace(record="diversity"),
+        run._replace(fingerprint="0123"),
+        run._replace(order="files"),
     ]
-    assert len({r.key for r in (run, *others)}) == 6
+    assert len({r.key for r in (run, *others)}) == 8
+    assert run.key == run._replace(order="sorted").key
     assert run.key == Run("asn", 3, "TwoSEGPRegressor", (("n_estimators", 5),), "").key
 
 

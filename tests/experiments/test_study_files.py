@@ -26,6 +26,7 @@ WHOLE = TINY.format(generations=2)
         (WHOLE.replace('["friedman"]', '"friedman"'), "datasets must be a list"),
         (WHOLE.replace("runs = 6", 'record = "everything"'), "record must be one of"),
         (WHOLE.replace("runs = 6", 'published = ["tests"]'), "published must be a list of some"),
+        (WHOLE.replace("runs = 6", 'order = "random"'), "order must be sorted or files, got 'random'"),
         (WHOLE.replace('["add", "mul"]', "{ add = 1 }"), "must be a value or a list"),
         ('title = "t"\nkind = "table"\ndatasets = ["asn"]\nmethods = "x"\n', "methods must be tables"),
         (WHOLE.replace('label = "cGP"', "label = 3"), "methods.cgp: .* got label = 3"),

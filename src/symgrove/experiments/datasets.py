@@ -1,7 +1,7 @@
 """The paper's nine data sets by name, from a folder, from scikit-learn, or downloaded once; and anyone's own files.
 
 Whatever the source, a named data set is verified (shape, mean of the label, checksum of the sorted values) and its rows
-are sorted, so that all sources give the same splits.
+are sorted, so that all sources give the same splits. Only the files of the paper's author have the rows in their order.
 """
 
 from __future__ import annotations
@@ -175,8 +175,22 @@ KNOWN: dict[str, Known] = {
     ),
 }
 
+ORDERS = ("sorted", "files")
+# Checksums of the rows in the order of the author's files.
+IN_ORDER = {
+    "asn": "853b308a1db4e687",
+    "ccs": "a6bf9d4158577a93",
+    "enc": "024b5327673f632c",
+    "enh": "c1ab23046ef966e1",
+    "bcw": "855160c02a33b3f5",
+    "heart": "8c3308a4bd7ae3d1",
+    "iono": "61b6ec6a4b146fc1",
+    "parks": "ff017c4115154aa3",
+    "sonar": "0692fa5f90f1e720",
+}
 
-def load(name: str, folder: str | os.PathLike[str] | None = None) -> DataSet:
+
+def load(name: str, folder: str | os.PathLike[str] | None = None, order: str = "sorted") -> DataSet:
     """One of the paper's data sets.
 
     Parameters
@@ -186,6 +200,8 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DataSet:
     folder : path, optional
         Where `<name>.csv` may be (no header, label last); by default the environment variable SYMGROVE_DATA. If it is
         not there: scikit-learn for bcw, else a download, which is kept in a cache folder.
+    order : "sorted" or "files"
+        Of the rows; "files" is that of the author's files, which must be in the folder.
     """
     if name not in KNOWN:
         raise ValueError(f"unknown data set {name!r}; known are {', '.join(KNOWN)}. Own files go by path and target.")
@@ -193,6 +209,8 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DataSet:
     own = None if folder is None else Path(folder) / f"{name}.csv"
     if own is not None and not own.parent.is_dir():
         raise ValueError(f"the data folder {str(own.parent)!r} does not exist.")
+    if order == "files":
+        return _as_data_set(name, _in_order(name, own))
     cached = cache_folder() / f"{name}.csv"
     for file in (own, cached):
         if file is not None and file.exists():
@@ -234,9 +252,22 @@ def verified(name: str, table: Table, source: str) -> Table:
     return table
 
 
-def checksum_of(table: Table) -> str:
-    """Of the rows, sorted as text with eight digits, so that neither order nor formatting matters."""
-    text = "\n".join(sorted(",".join(f"{value:.8g}" for value in row) for row in (table + 0.0).tolist()))
+def _in_order(name: str, file: Path | None) -> Table:
+    """The rows of the author's file as they are, or a clear error."""
+    table = None if file is None or not file.exists() else read_table(file)
+    if table is None or checksum_of(table, is_sorted=False) != IN_ORDER[name]:
+        where = "no folder of data is named" if file is None else f"{str(file)!r} is not that file"
+        raise ValueError(
+            f"these splits need {name}.csv of the paper's author, with its rows in their order: {where}. Name the "
+            "folder with --data-dir or SYMGROVE_DATA, or choose a study of sorted rows."
+        )
+    return table
+
+
+def checksum_of(table: Table, *, is_sorted: bool = True) -> str:
+    """Of the rows as text with eight digits, so that formatting does not matter; nor does order, if sorted."""
+    lines = [",".join(f"{value:.8g}" for value in row) for row in (table + 0.0).tolist()]
+    text = "\n".join(sorted(lines) if is_sorted else lines)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -81,7 +81,7 @@ def run_study(
     planned = study.plan(n_runs, tasks)
     done = read_rows(out / RUNS_FILE)
     needed = {run.dataset for run in planned if run.key not in done or done[run.key]["error"] is not None}
-    data = {name: own[name] if name in own else data_sets.load(name, data_dir) for name in sorted(needed)}
+    data = {n: own[n] if n in own else data_sets.load(n, data_dir, study.order) for n in sorted(needed)}
     rows = run_all(planned, data, out, n_jobs, show)
     return Results({run.key: rows[run.key] for run in planned}, write_results(study, rows, tasks, out, n_runs))
 

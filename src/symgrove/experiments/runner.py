@@ -30,7 +30,7 @@ from symgrove.estimators.base import Estimator
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.sklearn_types import Predictor
 from symgrove.estimators.warm_up import warm_up
-from symgrove.experiments.datasets import DataSet
+from symgrove.experiments.datasets import ORDERS, DataSet
 from symgrove.experiments.records import PROBES, RECORDS
 from symgrove.experiments.study import Run, make_estimator
 
@@ -150,6 +150,8 @@ def run_one(run: Run, data: DataSet) -> Row:
         "record": run.record,
         "error": None,
     }
+    if run.order != ORDERS[0]:
+        row["order"] = run.order
     try:
         whole = {**row, **_measure(run, data), **circumstances()}
         json.dumps(whole, allow_nan=False)  # numbers that are not finite are a failure of this run, not of the study

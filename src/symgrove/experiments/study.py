@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from symgrove.experiments import estimators
 from symgrove.experiments.baselines import BASELINES
+from symgrove.experiments.datasets import ORDERS
 from symgrove.experiments.names import NAMES
 from symgrove.experiments.records import RECORDS
 
@@ -45,7 +46,8 @@ ONE_METHOD = ("pruning", "figure-scaling", "figure-evolvability")
 class Run(NamedTuple):
     """One fit: a data set, a split, an estimator, and what is recorded besides errors and time.
 
-    `fingerprint` is that of the data if they are one's own; the paper's are known by their names.
+    `fingerprint` is that of the data if they are one's own; the paper's are known by their names and the `order` of
+    their rows.
     """
 
     dataset: str
@@ -54,12 +56,15 @@ class Run(NamedTuple):
     parameters: tuple[tuple[str, Any], ...]
     record: str
     fingerprint: str = ""
+    order: str = ORDERS[0]
 
     @property
     def key(self) -> str:
         """What identifies a run: equal runs have equal results."""
         known = [self.dataset, self.split, self.estimator, self.parameters, self.record]
-        text = json.dumps([*known, self.fingerprint] if self.fingerprint else known)
+        of_data = [self.fingerprint] if self.fingerprint else []
+        of_data += [f"order {self.order}"] if self.order != ORDERS[0] else []
+        text = json.dumps([*known, *of_data])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -108,7 +113,7 @@ class Study:
     """What a TOML file says; `kind` is how the results are shown.
 
     `published` names the parts (train, test) that the paper has in this table: numbers that it has elsewhere would
-    count twice.
+    count twice. `order` is that of the rows of the paper's data sets: other orders are other splits.
     """
 
     name: str
@@ -120,6 +125,7 @@ class Study:
     record: str = ""
     text: str = ""
     published: Sequence[str] = PARTS
+    order: str = ORDERS[0]
     data: Mapping[str, DataFile] = field(default_factory=dict)
     fingerprints: Mapping[str, str] = field(default_factory=dict)  # of one's own data sets
 
@@ -140,7 +146,9 @@ class Study:
         if not estimator or (method.runs and split >= method.runs):
             return None
         record = method.record or self.record
-        return Run(dataset, split, estimator, _frozen(method.parameters), record, self.fingerprints.get(dataset, ""))
+        fingerprint = self.fingerprints.get(dataset, "")
+        order = ORDERS[0] if fingerprint else self.order
+        return Run(dataset, split, estimator, _frozen(method.parameters), record, fingerprint, order)
 
 
 def _frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -184,6 +192,8 @@ def _parse(path: Path, content: dict[str, Any]) -> Study:
         raise ValueError(f"datasets must be a list of names, got {study.datasets!r}.")
     if not (isinstance(study.published, (list, tuple)) and set(study.published) <= set(PARTS)):
         raise ValueError(f"published must be a list of some of {', '.join(PARTS)}, got {study.published!r}.")
+    if study.order not in ORDERS:
+        raise ValueError(f"order must be {' or '.join(ORDERS)}, got {study.order!r}.")
     for method in own:
         _check_method(method, study)
     return study
