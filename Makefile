@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-lowest check format bench paper verify-results small-and-noisy ablations clean
+.PHONY: help demo system-programs test test-slow test-lowest check format bench paper results verify-results small-and-noisy ablations clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ $(VENV)/.ready-paper: $(VENV)/.ready
 
 paper: $(VENV)/.ready-paper  ## rerun all studies into docs/results and docs/results.md (hours; needs the data or a network)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/symgrove paper all --jobs 2 --out docs/results
+
+results: $(VENV)/.ready-paper  ## tables, figures and docs/results.md again, from the rows that are there; no runs
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/symgrove paper all --only-show --out docs/results
 
 verify-results: $(VENV)/.ready  ## run three of the committed results again and compare (needs the data or a network)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verify_results.py

@@ -134,3 +134,22 @@ def test_mistakes_get_a_clear_error_and_exit_code_2(call, arguments, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_runs_again_and_results_only_shown(call, tmp_path):
+    frame = pd.DataFrame({"a": np.arange(60.0), "price": np.arange(60.0) ** 2})
+    frame.to_csv("mine.csv", index=False)
+    (tmp_path / "own.toml").write_text(OWN)
+    arguments = ("paper", "own.toml", "--data", "mine.csv", "--target", "price")
+    assert call(*arguments).exit_code == 0
+    rows = tmp_path / "results" / "runs.jsonl"
+    assert len(rows.read_text().splitlines()) == 2
+    assert call(*arguments, "--again").exit_code == 0
+    assert len(rows.read_text().splitlines()) == 4
+    (tmp_path / "results" / "own.md").unlink()
+    result = call(*arguments, "--only-show")
+    assert "| cGP |" in result.stdout
+    assert len(rows.read_text().splitlines()) == 4
+    refused = call(*arguments, "--only-show", "--again")
+    assert refused.exit_code == 2
+    assert "--again does all runs and --only-show none; give one of them." in refused.stderr

@@ -42,6 +42,28 @@ def test_pairs_are_compared_by_the_u_test():
     assert not any(comparison.is_larger for comparison in found.values())
 
 
+def test_other_methods_change_nothing_in_a_family():
+    rng = np.random.default_rng(1)
+    runs = {name: rng.normal(i / 4, 1, 40) for i, name in enumerate("abc")}
+    alone = compare(runs)
+    more = runs | {f"x{i}": rng.normal(i / 9, 1, 40) for i in range(6)}
+    found = compare(more, "abc")
+    assert {pair: found[pair] for pair in alone} == alone
+    assert compare(more)["a", "c"].p_value > alone["a", "c"].p_value
+    others = [pair for pair in found if pair not in alone]
+    raw = [mannwhitneyu(more[a], more[b]).pvalue for a, b in others]
+    assert [found[pair].alone for pair in others] == raw
+    np.testing.assert_array_equal([found[pair].p_value for pair in others], holm(raw))
+
+
+def test_the_best_of_a_family_are_not_measured_against_others():
+    rng = np.random.default_rng(0)
+    runs = {"a": rng.normal(1, 0.1, 40), "b": rng.normal(2, 0.1, 40), "ours": rng.normal(0, 0.1, 40)}
+    assert not_worse(runs, ["a", "b"], lower_is_better=True) == {"a", "ours"}
+    assert not_worse(runs, ["b", "ours"], lower_is_better=True) == {"ours"}
+    assert not_worse(runs, lower_is_better=True) == {"ours"}
+
+
 def test_the_direction_is_that_of_the_test_also_where_medians_are_equal():
     runs = {"low": [0.9] * 21 + [0.5] * 19, "high": [0.9] * 21 + [0.99] * 19}
     assert not_worse(runs, lower_is_better=False) == {"high"}

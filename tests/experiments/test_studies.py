@@ -21,6 +21,7 @@ from symgrove import TwoSEGPRegressor, to_text
 from symgrove.estimators.standard_gp import DECEMBER_2019
 from symgrove.experiments import figures, runner, tables
 from symgrove.experiments.datasets import KNOWN, DataSet, fingerprint_of
+from symgrove.experiments.latex import to_latex
 from symgrove.experiments.paper import choose, run_study, tasks_of, write_results
 from symgrove.experiments.records import rounded
 from symgrove.experiments.study import KINDS, NAMES, Run, load_study, published
@@ -138,6 +139,21 @@ def test_splits_are_the_same_for_all_methods_and_as_committed(tiny, tmp_path, mo
     run_study(tiny, tmp_path / "out", own=friedman())
     assert {(s, share) for s, share, _ in seen} == {(s, 0.3) for s in range(6)}
     assert len({(s, test) for s, _, test in seen}) == 6
+
+
+def test_runs_are_done_again_or_only_shown(tiny, tmp_path):
+    nothing = run_study(tiny, tmp_path, own=friedman(), only_show=True, show=lambda *_: pytest.fail("no runs"))
+    assert nothing.rows == {}
+    first = run_study(tiny, tmp_path, own=friedman(), n_runs=1)
+    told = []
+    again = run_study(tiny, tmp_path, own=friedman(), n_runs=1, again=True, show=lambda *values: told.append(values))
+    assert [(n, of) for n, of, _ in told] == [(1, 2), (2, 2)]
+    assert results(again) == results(first)
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4  # the last row of a run counts
+    (tmp_path / "tiny.md").unlink()
+    shown = run_study(tiny, tmp_path, own=friedman(), n_runs=1, only_show=True)
+    assert shown.rows == again.rows
+    assert (tmp_path / "tiny.md").exists()
 
 
 def test_a_run_that_fails_is_recorded_and_tried_again(tiny, tmp_path, monkeypatch):
@@ -265,7 +281,7 @@ def test_the_commit_is_that_of_the_package():
 def test_text_of_any_kind_is_escaped():
     page = tables.Page("a & b", [], [("", [["x", "y"], ["a|b", "$5_{%}\\ ~^#<>"]])], ["<b>"])
     assert "a\\|b" in tables.to_markdown(page)
-    assert r"\$5\_\{\%\}\textbackslash{} \textasciitilde{}\textasciicircum{}\#$<$$>$" in tables.to_latex(page)
+    assert r"\$5\_\{\%\}\textbackslash{} \textasciitilde{}\textasciicircum{}\#$<$$>$" in to_latex(page)
     assert "<b>" not in tables.to_html(page)
 
 
@@ -284,6 +300,7 @@ def test_verdicts_compare_with_the_published_numbers():
     text = tables.to_markdown(tables.page_of_table(table))
     assert "[3.082 (0.438)] ≠" in text
     assert "| GPTIPS | [4.138] |" in text
+    assert "rows with brackets only" in text
     assert "1 of 2 cells agree" in text
 
 

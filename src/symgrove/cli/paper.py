@@ -39,6 +39,12 @@ def paper(
     ] = None,
     data: Annotated[list[Path] | None, typer.Option(help="A CSV or Parquet file of your own; may be repeated.")] = None,
     target: Annotated[str, typer.Option(help="The column of own files to predict.")] = "",
+    again: Annotated[
+        bool, typer.Option("--again", help="Do all runs, also those that are there: for times on an idle machine.")
+    ] = False,
+    only_show: Annotated[
+        bool, typer.Option("--only-show", help="No runs: tables and figures from those that are there.")
+    ] = False,
 ) -> None:
     """Rerun a table or figure of the paper, or a study of your own; started again, it goes on where it stopped."""
     from concurrent.futures.process import BrokenProcessPool
@@ -50,22 +56,19 @@ def paper(
     try:
         own = _own_data(data or [], target)
         chosen, only = _names(datasets) or list(own), _names(methods)
-        if quick and runs is not None:
-            raise ValueError("--quick and --runs both say how many splits; give one of them.")
-        runs = QUICK_RUNS if quick else runs
-        if jobs == 0:
-            raise ValueError("--jobs must be a number of processes, or -1 for all cores.")
+        how = _how(runs, jobs, quick=quick, again=again, only_show=only_show)
         if study == "all" and (chosen or only):
             raise ValueError("all is the whole paper; --datasets, --methods and --data go with a single study.")
         n_failed = 0
-        for name in NAMES if study == "all" else (study,):
+        names = (study,) if study != "all" else () if only_show else NAMES  # the summary below writes all files itself
+        for name in names:
             picked = choose(load_study(name), chosen, only)
             with _Display(picked.name) as show:
-                found = run_study(picked, out, n_runs=runs, n_jobs=jobs, data_dir=data_dir, own=own, show=show)
+                found = run_study(picked, out, data_dir=data_dir, own=own, show=show, **how)
             _tell(found, out, is_one=study != "all")
             n_failed += len(found.failures)
         if study == "all":
-            typer.echo(f"all results are in {write_summary(out, [load_study(name) for name in NAMES], runs)}")
+            typer.echo(f"all results are in {write_summary(out, [load_study(name) for name in NAMES], how['n_runs'])}")
     except (ValueError, OSError) as error:
         typer.echo(f"symgrove paper: {error}", err=True)
         raise typer.Exit(2) from error
@@ -77,6 +80,17 @@ def paper(
         raise typer.Exit(130) from None
     if n_failed:
         raise typer.Exit(1)
+
+
+def _how(runs: int | None, jobs: int, *, quick: bool, again: bool, only_show: bool) -> dict[str, Any]:
+    """How to run a study; or a clear error for options that contradict each other."""
+    if quick and runs is not None:
+        raise ValueError("--quick and --runs both say how many splits; give one of them.")
+    if again and only_show:
+        raise ValueError("--again does all runs and --only-show none; give one of them.")
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of processes, or -1 for all cores.")
+    return {"n_runs": QUICK_RUNS if quick else runs, "n_jobs": jobs, "again": again, "only_show": only_show}
 
 
 def _names(text: str) -> list[str]:

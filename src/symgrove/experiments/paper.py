@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from symgrove.experiments import datasets as data_sets
 from symgrove.experiments import figures, tables
+from symgrove.experiments.conclusions import page_of_conclusions
 from symgrove.experiments.datasets import DataSet, fingerprint_of
 from symgrove.experiments.interval_tables import page_of_intervals
+from symgrove.experiments.latex import table_to_latex, to_latex
 from symgrove.experiments.runner import RUNS_FILE, Row, read_rows, run_all
 from symgrove.experiments.study import ONE_DATASET, ONE_METHOD, Study
 
@@ -69,21 +71,26 @@ def run_study(
     data_dir: Path | None = None,
     own: Mapping[str, DataSet] | None = None,
     show: Callable[[int, int, float], None] | None = None,
+    again: bool = False,
+    only_show: bool = False,
 ) -> Results:
     """Do the runs of a study that are missing in `out`, and write its tables and figures there.
 
-    Data of your own come before files that the study names.
+    Data of your own come before files that the study names. All runs are done `again`, or none if results are `only`
+    to be shown.
     """
     named = {name: entry for name, entry in study.data.items() if name in study.datasets and name not in (own or {})}
     own = {**{name: data_sets.load_file(e.file, e.target, name, e.task) for name, e in named.items()}, **(own or {})}
     study = replace(study, fingerprints={name: fingerprint_of(data) for name, data in own.items()})
     tasks = tasks_of(study, own)
     planned = study.plan(n_runs, tasks)
-    done = read_rows(out / RUNS_FILE)
-    needed = {run.dataset for run in planned if run.key not in done or done[run.key]["error"] is not None}
-    data = {n: own[n] if n in own else data_sets.load(n, data_dir, study.order) for n in sorted(needed)}
-    rows = run_all(planned, data, out, n_jobs, show)
-    return Results({run.key: rows[run.key] for run in planned}, write_results(study, rows, tasks, out, n_runs))
+    rows = read_rows(out / RUNS_FILE)
+    if not only_show:
+        needed = {r.dataset for r in planned if again or r.key not in rows or rows[r.key]["error"] is not None}
+        data = {n: own[n] if n in own else data_sets.load(n, data_dir, study.order) for n in sorted(needed)}
+        rows = run_all(planned, data, out, n_jobs, show, again=again)
+    found = {run.key: rows[run.key] for run in planned if run.key in rows}
+    return Results(found, write_results(study, rows, tasks, out, n_runs))
 
 
 def write_results(
@@ -100,12 +107,20 @@ def write_results(
     elif study.kind == "pruning":
         page = tables.page_of_pruning(study, rows, tasks, n_runs)
     else:
-        page = tables.page_of_table(tables.make_table(study, rows, tasks, n_runs))
-    files = []
-    for suffix, write in (("md", tables.to_markdown), ("tex", tables.to_latex), ("html", tables.to_html)):
-        files.append(out / f"{study.name}.{suffix}")
-        files[-1].write_text(write(page), encoding="utf-8")
-    return files
+        table = tables.make_table(study, rows, tasks, n_runs)
+        page = tables.page_of_table(table)
+        return _write_page(page, out, study.name, latex=table_to_latex(table, [*page.paragraphs[1:], *page.notes]))
+    return _write_page(page, out, study.name)
+
+
+def _write_page(page: tables.Page, out: Path, name: str, latex: str = "") -> list[Path]:
+    """A page in all formats."""
+    texts = {"md": tables.to_markdown(page), "tex": latex or to_latex(page), "html": tables.to_html(page)}
+    written = []
+    for suffix, text in texts.items():
+        written.append(out / f"{name}.{suffix}")
+        written[-1].write_text(text, encoding="utf-8")
+    return written
 
 
 def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None) -> Path:
@@ -113,7 +128,9 @@ def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None
     out = out.resolve()
     rows = read_rows(out / RUNS_FILE)
     shown: dict[str, Row] = {}
-    blocks = []
+    every_task = {dataset: task for study in studies for dataset, task in tasks_of(study, {}).items()}
+    page_of_all = page_of_conclusions(studies, rows, every_task, n_runs)
+    blocks = [_write_page(page_of_all, out, "conclusions")[0].read_text(encoding="utf-8").rstrip()]
     for study in studies:
         tasks = tasks_of(study, {})
         shown |= {run.key: rows[run.key] for run in study.plan(n_runs, tasks) if run.key in rows}

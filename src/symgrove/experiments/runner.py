@@ -94,6 +94,8 @@ def run_all(
     out: Path,
     n_jobs: int | None = None,
     show: Callable[[int, int, float], None] | None = None,
+    *,
+    again: bool = False,
 ) -> dict[str, Row]:
     """Do the runs that are missing; returns all rows.
 
@@ -107,12 +109,14 @@ def run_all(
         Runs at the same time, through joblib: `joblib.parallel_config` chooses the backend.
     show : callable, optional
         Told the number of runs that are done, that there are, and the seconds left.
+    again : bool
+        Do all of them, also those that are there: the last row of a run counts.
     """
     file = out / RUNS_FILE
     with only_process(out):
         rows = read_rows(file)
         wanted = {run.key: run for run in runs}
-        missing = [run for key, run in wanted.items() if rows.get(key, {"error": ""})["error"] is not None]
+        missing = [run for key, run in wanted.items() if again or rows.get(key, {"error": ""})["error"] is not None]
         start = time.perf_counter()
         for n_done, row in enumerate(_results(missing, data, n_jobs), start=1):
             append_row(file, row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -62,15 +62,31 @@ class Comparison(NamedTuple):
     is_larger: bool
 
 
-def compare(runs: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], Comparison]:
-    """Mann-Whitney U tests of every pair of methods, corrected by Holm and Bonferroni."""
+class CorrectedComparison(NamedTuple):
+    """The same, and the p-value of this test alone."""
+
+    p_value: float
+    is_larger: bool
+    alone: float
+
+
+def compare(
+    runs: Mapping[str, Sequence[float]], family: Collection[str] = ()
+) -> dict[tuple[str, str], CorrectedComparison]:
+    """Mann-Whitney U tests of every pair of methods, corrected by Holm and Bonferroni.
+
+    Pairs of two members of `family` are corrected for each other only, and so are all other pairs: more methods outside
+    it do not change what is found inside.
+    """
+    found: dict[tuple[str, str], CorrectedComparison] = {}
     pairs = list(combinations(runs, 2))
-    tests = [mannwhitneyu(runs[a], runs[b], alternative="two-sided") for a, b in pairs]
-    corrected = holm([test.pvalue for test in tests])
-    return {
-        (a, b): Comparison(float(p), bool(test.statistic > len(runs[a]) * len(runs[b]) / 2))
-        for (a, b), test, p in zip(pairs, tests, corrected, strict=True)
-    }
+    for is_inside in (True, False):
+        own = [(a, b) for a, b in pairs if (a in family and b in family) == is_inside]
+        tests = [mannwhitneyu(runs[a], runs[b], alternative="two-sided") for a, b in own]
+        for (a, b), test, p in zip(own, tests, holm([test.pvalue for test in tests]), strict=True):
+            is_larger = bool(test.statistic > len(runs[a]) * len(runs[b]) / 2)
+            found[a, b] = CorrectedComparison(float(p), is_larger, float(test.pvalue))
+    return {pair: found[pair] for pair in pairs}
 
 
 def compare_paired(a: Sequence[float], b: Sequence[float]) -> Comparison:
@@ -96,10 +112,11 @@ def compare_corrected(a: Sequence[float], b: Sequence[float], test_over_train: f
     return Comparison(float(2 * student_t.sf(abs(statistic), difference.size - 1)), is_larger=bool(mean > 0))
 
 
-def not_worse(runs: Mapping[str, Sequence[float]], *, lower_is_better: bool) -> set[str]:
-    """Methods that no other beats significantly."""
+def not_worse(runs: Mapping[str, Sequence[float]], family: Collection[str] = (), *, lower_is_better: bool) -> set[str]:
+    """Methods that no other beats significantly; those of `family` are measured against its members only."""
     beaten = set()
-    for (a, b), (p_value, is_larger) in compare(runs).items():
-        if p_value < SIGNIFICANT:
-            beaten.add(a if is_larger == lower_is_better else b)
+    for (a, b), (p_value, is_larger, _) in compare(runs, family).items():
+        loser, winner = (a, b) if is_larger == lower_is_better else (b, a)
+        if p_value < SIGNIFICANT and (winner in family or loser not in family):
+            beaten.add(loser)
     return set(runs) - beaten

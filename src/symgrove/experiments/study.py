@@ -264,6 +264,23 @@ def published() -> dict[str, dict[str, dict[str, Any]]]:
     return tomllib.loads(text)
 
 
+def published_marks(study: str) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """What the paper marks in a table: "best" (underlined) and "starred" to part, data set and methods."""
+    text = (files("symgrove.experiments") / "published_marks.toml").read_text(encoding="utf-8")
+    marks: dict[str, dict[str, dict[str, list[str]]]] = tomllib.loads(text).get(study, {})
+    return marks
+
+
+def family_of_the_paper(study: Study, dataset: str) -> set[str]:
+    """Methods of a table that the paper compares by tests: of others it has medians only, or nothing of their own."""
+    their = published() if published_marks(study.name) else {}
+    return {
+        method.name
+        for method in study.methods
+        if not method.published and len(their.get(method.name, {}).get(dataset, {}).get("test", ())) > 1
+    }
+
+
 def make_estimator(run: Run, **more: Any) -> Any:
     """The estimator of a run; the seed of everything but the split is the split's number."""
     return estimators.make(run.estimator, {**dict(run.parameters), **more}, seed=run.split)

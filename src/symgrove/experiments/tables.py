@@ -1,9 +1,9 @@
-"""Tables in the paper's layout, our numbers beside the published ones, as Markdown, LaTeX or HTML."""
+"""Tables in the paper's layout, our numbers beside the published ones, as Markdown or HTML."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from symgrove.experiments.estimators import is_of_other_library
 from symgrove.experiments.runner import TEST_SHARE, Row
 from symgrove.experiments.statistics import (
     SIGNIFICANT,
+    CorrectedComparison,
     Summary,
     agrees,
     compare,
@@ -23,9 +24,14 @@ from symgrove.experiments.statistics import (
     not_worse,
     summarise,
 )
-from symgrove.experiments.study import PARTS, Study, StudyMethod, published
+from symgrove.experiments.study import PARTS, Study, StudyMethod, family_of_the_paper, published
 
 RUNS_FOR_A_VERDICT = 10  # with fewer it would mean nothing
+FAMILIES = (
+    "The systems that the paper compares by tests are compared, and corrected, among themselves, as there. All pairs "
+    "with another row (variants of ours, and systems of which the paper has medians only) are a second family, so that "
+    "more rows change nothing in the first."
+)
 # tools/notch_rule.py
 BY_CHANCE = "By chance alone the rule calls about one cell in ten different, with 10 runs one in seven or eight."
 
@@ -69,12 +75,27 @@ class Cell:
 class ResultTable:
     """All cells of a study: part (train, test), method, data set.
 
-    `level` has the labels of the methods that do not differ significantly from the first on test rows, by data set.
+    `pairs` has the tests of two methods, by part and data set. Those among the paper's own systems, `family`, are
+    corrected for each other only.
     """
 
     study: Study
     cells: Mapping[tuple[str, str, str], Cell]
-    level: Mapping[str, Sequence[str]]
+    pairs: Mapping[tuple[str, str], Mapping[tuple[str, str], CorrectedComparison]]
+    family: Mapping[str, Collection[str]]
+
+    @property
+    def level(self) -> dict[str, list[str]]:
+        """Labels of the methods that do not differ significantly from the first on test rows, by data set."""
+        first, *others = self.study.methods
+        found = {}
+        for dataset in self.study.datasets:
+            cell = self.cells["test", first.name, dataset]
+            if cell.ours is None or cell.is_unfinished:
+                continue
+            tests = {b: test for (a, b), test in self.pairs["test", dataset].items() if a == first.name}
+            found[dataset] = [m.label for m in others if m.name in tests and tests[m.name].p_value >= SIGNIFICANT]
+        return found
 
     @property
     def verdicts(self) -> tuple[int, int]:
@@ -100,15 +121,16 @@ def make_table(
     study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None = None
 ) -> ResultTable:
     """Collect the runs of a study and compare them."""
-    cells, level = {}, {}
-    first = study.methods[0].name
+    cells, pairs = {}, {}
+    families = {dataset: family_of_the_paper(study, dataset) for dataset in study.datasets}
     for part in PARTS:
         their = published() if part in study.published else {}
         for dataset in study.datasets:
             values = {m.name: values_of(study, m, dataset, part, rows, tasks, n_runs) for m in study.methods}
             enough = min(RUNS_FOR_A_VERDICT, n_runs or study.runs)
             done = {name: found for name, (found, _) in values.items() if len(found) >= enough}
-            best = not_worse(done, lower_is_better=tasks[dataset] == "regression")
+            best = not_worse(done, families[dataset], lower_is_better=tasks[dataset] == "regression")
+            pairs[part, dataset] = compare(done, families[dataset])
             for method in study.methods:
                 found, n_failed = values[method.name]
                 theirs = their.get(method.published or method.name, {}).get(dataset, {}).get(part, ())
@@ -117,10 +139,7 @@ def make_table(
                 cells[part, method.name, dataset] = Cell(
                     summary, theirs, method.name in best, n_failed, interval, is_unfinished
                 )
-            if part == "test" and first in done:
-                pairs = {b: p for (a, b), (p, _) in compare(done).items() if a == first}
-                level[dataset] = [m.label for m in study.methods if pairs.get(m.name, 0.0) >= SIGNIFICANT]
-    return ResultTable(study, cells, level)
+    return ResultTable(study, cells, pairs, families)
 
 
 def values_of(
@@ -196,9 +215,12 @@ def _legend(table: ResultTable) -> str:
         f"Median (interquartile range) of {n_runs} runs. * not significantly worse than any other method in this table "
         "(Mann-Whitney U, Holm-Bonferroni, 0.05)."
     )
+    if any(table.family.values()):
+        text += f" {FAMILIES}"
     if any(cell.theirs for cell in table.cells.values()):
         n_agree, n_told = table.verdicts
-        text += " In brackets the published number; rows with brackets only are methods that are not here yet."
+        text += " In brackets the published number"
+        text += "; rows with brackets only are methods that are not here yet." if _has_rows_to_come(table) else "."
         if n_told:
             text += f" = agrees, ≠ differs (notch rule): {n_agree} of {n_told} cells agree."
             own = [(m.label, *table.verdicts_of(m.name)) for m in table.study.methods]
@@ -211,6 +233,15 @@ def _legend(table: ResultTable) -> str:
                 "95 % interval of our median (order statistics)."
             )
     return text
+
+
+def _has_rows_to_come(table: ResultTable) -> bool:
+    """Whether a row has numbers of the paper only."""
+    for method in table.study.methods:
+        own = [cell for (_, name, _), cell in table.cells.items() if name == method.name]
+        if any(cell.theirs for cell in own) and all(cell.ours is None and not cell.n_failed for cell in own):
+            return True
+    return False
 
 
 def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:
@@ -325,30 +356,6 @@ def to_markdown(page: Page) -> str:
         blocks += [f"**{caption}**", text] if caption else [text]
     blocks += ["\n".join(f"- {note}" for note in page.notes)] if page.notes else []
     return "\n\n".join(blocks) + "\n"
-
-
-_LATEX = {character: f"\\{character}" for character in "&%_#${}"}
-_LATEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "*": "$^*$"}
-_LATEX |= {"<": "$<$", ">": "$>$", "=": "$=$", "≠": r"$\neq$", "×": r"$\times$", "−": "$-$", "β": r"$\beta$"}
-_LATEX |= {"ε": r"$\varepsilon$", "ℓ": r"$\ell$", "\n": " "}
-
-
-def to_latex(page: Page) -> str:
-    """LaTeX (booktabs), one tabular for each table."""
-
-    def escape(text: str) -> str:
-        return "".join(_LATEX.get(character, character) for character in text)
-
-    def comment(text: str) -> str:
-        return "% " + text.replace("\n", " ")
-
-    blocks = [comment(page.title)]
-    for caption, (header, *body) in page.tables:
-        lines = [r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}", r"\toprule"]
-        lines += [" & ".join(map(escape, [caption or header[0], *header[1:]])) + r" \\", r"\midrule"]
-        lines += [" & ".join(map(escape, row)) + r" \\" for row in body]
-        blocks.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}"]))
-    return "\n\n".join([*blocks, *map(comment, [*page.paragraphs, *page.notes])]) + "\n"
 
 
 _STYLE = (
