@@ -123,16 +123,17 @@ def page_of_conclusions(
     shown, judged = [], []
     tables = {name: make_table(study, rows, tasks, n_runs) for name, study in known.items() if published_marks(name)}
     for name, entry in load_claims().items():
-        if name not in known:
+        study = known.get(entry.get("study", name))
+        if study is None:
             continue
-        table = tables[name] if name in tables else _table_of_family(known[name], entry["family"], rows, tasks, n_runs)
+        table = tables[name] if name in tables else _table_of_family(study, entry, rows, tasks, n_runs)
         found = {
             claim: judge(claim, table, lower_is_better=tasks[claim.dataset] == "regression")
             for claim in claims_of(entry["claims"])
             if all((claim.part, method, claim.dataset) in table.cells for method in claim.methods)
         }
         judged += [(table, claim, judgement) for claim, judgement in found.items()]
-        shown.append((known[name].title, _lines(table, found)))
+        shown.append((table.study.title, _lines(table, found)))
     marks = {(_short(t.study), part, d): _marks_of(t, part, d) for t in tables.values() for part, d in _marked(t)}
     lines = [[table, part, d.upper(), *map(", ".join, of.values())] for (table, part, d), of in marks.items()]
     shown.append(("Best (underlined) cells: not significantly worse than any other system", [MARKS_HEAD, *lines]))
@@ -141,11 +142,18 @@ def page_of_conclusions(
 
 
 def _table_of_family(
-    study: Study, family: Sequence[str], rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None
+    study: Study, entry: Mapping[str, Any], rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None
 ) -> ResultTable:
     """Tests of some methods of a study, all pairs of which are corrected together."""
-    chosen = [method for method in study.methods if method.name in family]
-    return make_table(replace(study, methods=chosen, published=()), rows, tasks, n_runs)
+    chosen = [method for method in study.methods if method.name in entry["family"]]
+    n_first = entry.get("members", 0)
+    if n_first:
+        rows = {
+            key: {**row, "test": row["prefix_test"][n_first - 1]} if len(row.get("prefix_test", ())) >= n_first else row
+            for key, row in rows.items()
+        }
+    study = replace(study, title=entry.get("title", study.title), methods=chosen, published=())
+    return make_table(study, rows, tasks, n_runs)
 
 
 def _lines(table: ResultTable, found: Mapping[Claim, Judgement]) -> list[list[str]]:

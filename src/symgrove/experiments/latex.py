@@ -27,7 +27,7 @@ def _comment(text: str) -> str:
 
 def to_latex(page: Page) -> str:
     """One tabular for each table of a page."""
-    blocks = [_comment(page.title)]
+    blocks = [_comment(page.title) + "\n" + _comment("needs the packages booktabs and amssymb")]
     for caption, (header, *body) in page.tables:
         lines = [r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}", r"\toprule"]
         lines += [" & ".join(map(escape, [caption or header[0], *header[1:]])) + r" \\", r"\midrule"]
