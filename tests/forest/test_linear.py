@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 from symgrove import CpuEngine, Forest, make_dataset
-from symgrove.forest.linear import WeightedSum, add_weighted_sum, as_weighted_sum, reduced
+from symgrove.forest.linear import WeightedSum, add_plain_sum, add_weighted_sum, as_weighted_sum, reduced
+from symgrove.forest.text import to_text
 from tests.naive.gsgp import terms_of
 from tests.strategies import ALL, plant, programs, random_data, uproot
 
@@ -88,3 +89,15 @@ def test_a_weight_that_overflows_leaves_the_program_as_it_is():
     for _ in range(2):
         root = forest.apply("mul", forest.constant(1e200), root)
     assert reduced(forest, root) == root
+
+
+def test_a_plain_sum_is_written_without_brackets():
+    forest = Forest(3, ALL)
+    terms = np.array([forest.feature(i) for i in range(3)])
+    root = add_plain_sum(forest, WeightedSum(terms, np.array([-2.0, -3.0, 4.0]), -1.5))
+    assert to_text(forest, root) == "-2.0 * x0 - 3.0 * x1 + 4.0 * x2 + -1.5"
+    found = as_weighted_sum(forest, root)
+    assert dict(zip(found.terms.tolist(), found.weights.tolist(), strict=True)) == dict(
+        zip(terms.tolist(), [-2.0, -3.0, 4.0], strict=True)
+    )
+    assert to_text(forest, add_plain_sum(forest, WeightedSum(terms[:0], np.zeros(0), 2.5))) == "2.5"

@@ -71,6 +71,18 @@ class TargetError:
         return bool(np.mean(progress.values["errors"]) <= self.error)
 
 
+class NoChange:
+    """Stop when a method says that nothing got better for a number of generations."""
+
+    name = "n_generations_no_change"
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+
+    def __call__(self, progress: Progress) -> bool:
+        return bool(progress.values[self.name] >= self.patience)
+
+
 class Stagnation:
     """Stop when the error on held-out rows has not fallen for a number of generations; remembers the best state.
 

@@ -56,6 +56,17 @@ def add_weighted_sum(forest: Forest, own: WeightedSum) -> int:
     return int(linear_kernels.add_up(forest.columns, _codes(forest), *own, parts))
 
 
+def add_plain_sum(forest: Forest, own: WeightedSum) -> int:
+    """Root of a program that adds these terms one by one, the constant last: it is written without brackets."""
+    total = -1
+    for term, weight in zip(own.terms.tolist(), own.weights.tolist(), strict=True):
+        is_taken_off = weight < 0 and total >= 0
+        part = forest.apply("mul", forest.constant(-weight if is_taken_off else weight), term)
+        total = part if total < 0 else forest.apply("sub" if is_taken_off else "add", total, part)
+    constant = forest.constant(own.constant)
+    return constant if total < 0 else forest.apply("add", total, constant)
+
+
 def reduced(forest: Forest, root: int) -> int:
     """An equal program, but for rounding, that has every term of its sum once; itself if a weight overflows."""
     own = as_weighted_sum(forest, root)
