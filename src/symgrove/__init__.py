@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from symgrove.engines.scoring import Scores, score
     from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
     from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+    from symgrove.estimators.efs import EFSRegressor
     from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
     from symgrove.estimators.gsgp import GSGPRegressor
@@ -46,6 +47,7 @@ _HOMES = {
     "Dataset": "dataset",
     "DivNichGPClassifier": "estimators.divnich_gp",
     "DivNichGPRegressor": "estimators.divnich_gp",
+    "EFSRegressor": "estimators.efs",
     "Forest": "forest.forest",
     "GOMEAClassifier": "estimators.gomea",
     "GOMEARegressor": "estimators.gomea",
@@ -109,6 +111,7 @@ __all__ = [
     "Dataset",
     "DivNichGPClassifier",
     "DivNichGPRegressor",
+    "EFSRegressor",
     "Forest",
     "GOMEAClassifier",
     "GOMEARegressor",

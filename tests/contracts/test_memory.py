@@ -14,6 +14,7 @@ from tests.contracts.test_methods import GROVE, MAKERS, Maker, target_of
 IN_SMALL_MEMORY = {
     **{f"GOMEA{name}": {"population_size": 60} for name in ("Regressor", "Classifier", "Regressor-bagged")},
     "GSGPRegressor": {"population_size": 16, "n_estimators": 1},
+    "EFSRegressor": {"population_size": 16, "archive_size": 16},
     "GSGPRegressor-bagged": {"population_size": 10, "n_estimators": 6},
 }
 

@@ -37,6 +37,7 @@ METHODS = {
     sg.GOMEAClassifier: {**SMALL, "template_height": 2},
     sg.GSGPRegressor: SMALL,
     sg.RDORegressor: SMALL,
+    sg.EFSRegressor: {**SMALL, "population_size": 80},
     sg.GroveRegressor: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }
@@ -52,6 +53,7 @@ NO_SAMPLES = (
     sg.StandardGPClassifier,
     sg.GSGPRegressor,
     sg.RDORegressor,
+    sg.EFSRegressor,
 )
 # Methods of one model whose bagged variant is another method: both keep the promises.
 BAGGED = {kind: {"n_estimators": 4} for kind in (sg.GOMEARegressor, sg.GSGPRegressor, sg.RDORegressor)}
@@ -290,6 +292,9 @@ def test_history_has_a_row_for_each_generation(make, data):
     if "GOMEA" in make.kind.__name__:  # hundreds of changes of each individual
         assert history["n_evaluations"][0] == model.population_size
         assert (np.diff(history["n_evaluations"]) > model.population_size).all()
+    elif make.kind is sg.EFSRegressor:  # features that are refused before they are computed do not count
+        assert history["n_evaluations"][0] == 0
+        assert (np.diff(history["n_evaluations"]) <= model.population_size).all()
     else:
         assert history["n_evaluations"].tolist() == [n_runs * model.population_size * (g + 1) for g in range(9)]
     assert (np.diff(history["seconds"]) > 0).all()
@@ -307,7 +312,7 @@ def test_formulas_equal_the_members_predictions(make, data):
     names = [f"col {k}" for k in range(X.shape[1])]
     frame = pd.DataFrame(X, columns=names)
     model = make().fit(frame, y)
-    primitives = sg.PrimitiveSet(model.functions)
+    primitives = sg.PrimitiveSet(model.functions, model.epsilon)
     forest = sg.Forest(X.shape[1], primitives)
     roots = [sg.parse(forest, member.formula, names) for member in model.ensemble_]
     engine = sg.CpuEngine(sg.make_dataset(X, np.zeros(150)), primitives)

@@ -185,6 +185,18 @@ GSGP = [
     ("p_crossover", 0.7, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.7 and 0.5."),
     *number("mutation_step", "above 0 and below inf", 0, -1.0, np.inf, None),
 ]
+EFS = [
+    *whole("population_size", 2, 1, also=" or None", highest=10**7),
+    *whole("archive_size", 0, -1, also=" or None", highest=10**7),
+    *whole("max_size", 1, 0, highest=100_000),
+    *TOURNAMENT,
+    *number("p_binary", "above 0 and below 1", 0, 1),
+    *number("max_correlation", "above 0 and below 1 or None", 0, 1),
+    *choice("selection_rule", "'published', 'bic'", "aic"),
+    *flag("early_stopping"),
+    *number("validation_fraction", "above 0 and below 1", 0, 1, 1.5, None),
+    *whole("n_generations_no_change", 1, 0, None),
+]
 WINDOW = "window must be a number of candidates (int) or a share of population_size (float up to 1), got {!r}."
 SHARE = "sampling must be 'bootstrap' or a share of the rows (float up to 1), got {!r}."
 SCALED = [case for case in PROGRAMS if case[0] not in ("init_depth", "min_grow_depth", "max_size", "variation")]
@@ -227,6 +239,7 @@ OWN = {
     sg.GOMEAClassifier: GOMEA,
     sg.GSGPRegressor: GSGP,
     sg.RDORegressor: RDO,
+    sg.EFSRegressor: EFS,
     sg.GroveRegressor: GROVE,
     sg.GroveClassifier: GROVE,
 }

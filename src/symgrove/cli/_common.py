@@ -30,6 +30,7 @@ METHODS = {
     "gomea": "GOMEA",
     "gsgp": "GSGP",
     "rdo": "RDO",
+    "efs": "EFS",
 }
 
 

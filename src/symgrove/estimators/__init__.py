@@ -2,6 +2,7 @@
 
 from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
 from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
+from symgrove.estimators.efs import EFSRegressor
 from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.gsgp import GSGPRegressor
@@ -28,6 +29,7 @@ ESTIMATORS = (
     "GOMEAClassifier",
     "GSGPRegressor",
     "RDORegressor",
+    "EFSRegressor",
 )
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "ClassicGPRegressor",
     "DivNichGPClassifier",
     "DivNichGPRegressor",
+    "EFSRegressor",
     "GOMEAClassifier",
     "GOMEARegressor",
     "GSGPRegressor",

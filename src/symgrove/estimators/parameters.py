@@ -90,7 +90,7 @@ def check_shared(p: EvolutionParameters) -> None:
 
 def check_evolution(p: EvolutionParameters) -> None:
     """Check what does not depend on data; rates are checked where they are used."""
-    check_whole("population_size", p.population_size, 2, MOST_PROGRAMS)
+    check_whole("population_size", p.population_size, 2, MOST_PROGRAMS, is_optional=type(p).population_size is None)
     check_whole("generations", p.generations, 0)
     for name in ("standardize", "warm_start"):
         check_flag(name, getattr(p, name))
