@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
     from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
     from symgrove.estimators.efs import EFSRegressor
+    from symgrove.estimators.egp import EGPClassifier
     from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
     from symgrove.estimators.gsgp import GSGPRegressor
@@ -48,6 +49,7 @@ _HOMES = {
     "DivNichGPClassifier": "estimators.divnich_gp",
     "DivNichGPRegressor": "estimators.divnich_gp",
     "EFSRegressor": "estimators.efs",
+    "EGPClassifier": "estimators.egp",
     "Forest": "forest.forest",
     "GOMEAClassifier": "estimators.gomea",
     "GOMEARegressor": "estimators.gomea",
@@ -112,6 +114,7 @@ __all__ = [
     "DivNichGPClassifier",
     "DivNichGPRegressor",
     "EFSRegressor",
+    "EGPClassifier",
     "Forest",
     "GOMEAClassifier",
     "GOMEARegressor",

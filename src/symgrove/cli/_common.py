@@ -31,6 +31,7 @@ METHODS = {
     "gsgp": "GSGP",
     "rdo": "RDO",
     "efs": "EFS",
+    "egp": "EGP",
 }
 
 

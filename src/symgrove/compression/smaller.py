@@ -127,8 +127,10 @@ def _all_say(model: Model, X: Matrix) -> Matrix:
 
 @_all_say.register
 def _(model: ProgramModel, X: Matrix) -> Matrix:
-    said = zip(model.ensembles, model.said(X), strict=True)
-    return np.stack([COMBINE[e.aggregation](members, e.fallback, e.weights) for e, members in said])
+    if model.task.classes is None:
+        (ensemble,), (members,) = model.ensembles, model.said(X)
+        return COMBINE[ensemble.aggregation](members, ensemble.fallback, ensemble.weights)[None]
+    return np.stack([e.mean_said(members) for e, members in zip(model.ensembles, model.said(X), strict=True)])
 
 
 @singledispatch

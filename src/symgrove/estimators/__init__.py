@@ -3,6 +3,7 @@
 from symgrove.estimators.classic_gp import ClassicGPClassifier, ClassicGPRegressor
 from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegressor
 from symgrove.estimators.efs import EFSRegressor
+from symgrove.estimators.egp import EGPClassifier
 from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.gsgp import GSGPRegressor
@@ -30,6 +31,7 @@ ESTIMATORS = (
     "GSGPRegressor",
     "RDORegressor",
     "EFSRegressor",
+    "EGPClassifier",
 )
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "DivNichGPClassifier",
     "DivNichGPRegressor",
     "EFSRegressor",
+    "EGPClassifier",
     "GOMEAClassifier",
     "GOMEARegressor",
     "GSGPRegressor",

@@ -30,6 +30,7 @@ class _Codes(NamedTuple):
     sub: int
     mul: int
     neg: int
+    step: int
 
 
 def _codes(forest: Forest) -> _Codes:
@@ -65,6 +66,25 @@ def add_plain_sum(forest: Forest, own: WeightedSum) -> int:
         total = part if total < 0 else forest.apply("sub" if is_taken_off else "add", total, part)
     constant = forest.constant(own.constant)
     return constant if total < 0 else forest.apply("add", total, constant)
+
+
+def add_sums_in_order(
+    forest: Forest,
+    terms: Ids,
+    weights: NDArray[np.float64],
+    constants: NDArray[np.float64],
+    threshold: float | None = None,
+) -> Ids:
+    """Roots of programs that add up weighted terms from left to right, beginning with a constant unless it is 0.
+
+    Of a matrix of terms, padded with -1, each row is a sum of at least one term. With a threshold, a term counts as 1
+    where it is above that, else as 0: a vote.
+    """
+    limit = -1 if threshold is None else forest.constant(threshold)
+    forest.reserve(4 * terms.size + terms.shape[0])
+    out = np.empty(terms.shape[0], dtype=np.int64)
+    linear_kernels.add_in_order(forest.columns, _codes(forest), limit, terms, weights, constants, out)
+    return out
 
 
 def reduced(forest: Forest, root: int) -> int:

@@ -101,3 +101,26 @@ def add_up(columns, codes, terms, weights, constant, parts):
             parts[n_parts // 2] = parts[n_parts - 1]
         n_parts = (n_parts + 1) // 2
     return parts[0]
+
+
+@kernel
+def add_in_order(columns, codes, limit, terms, weights, constants, out):
+    """Roots of sums of weighted terms, a row of `terms` each, added to the constant one by one; -1 is no term.
+
+    With a node as `limit`, a term is 1 where it is above that, else 0; with -1 it is the term itself.
+    """
+    for i in range(terms.shape[0]):
+        total = np.int64(-1)
+        if constants[i] != 0.0:
+            total = np.int64(intern(columns, 1, -1, -1, constants[i]))
+        for k in range(terms.shape[1]):
+            part = terms[i, k]
+            if part < 0:
+                continue
+            if limit >= 0:
+                part = np.int64(intern(columns, codes.step, part, limit, 0.0))
+            if weights[i, k] != 1.0:
+                factor = intern(columns, 1, -1, -1, weights[i, k])
+                part = np.int64(intern(columns, codes.mul, factor, part, 0.0))
+            total = part if total < 0 else np.int64(intern(columns, codes.add, total, part, 0.0))
+        out[i] = total

@@ -12,11 +12,11 @@ from symgrove.forest.intern_kernels import intern_tokens
 
 
 class Vocabulary(NamedTuple):
-    """What random programs are made of; `n_features` is one number, `constant_span` low, high, decimals or nothing."""
+    """What random programs are made of; `features` are indices, `constant_span` is low, high, decimals or nothing."""
 
     functions: NDArray[np.int32]
     arity: NDArray[np.int64]
-    n_features: NDArray[np.int64]
+    features: NDArray[np.int64]
     constant_span: NDArray[np.float64]
 
 
@@ -60,7 +60,7 @@ def draw_constant(rng, span):
 def draw_program(rng, vocabulary, shape, buffers):
     """Write a random program to the buffers in prefix order; returns its size, or -1 if it does not fit."""
     n_functions = vocabulary.functions.size
-    n_features = vocabulary.n_features[0]
+    n_features = vocabulary.features.size
     n_terminals = n_features + (1 if vocabulary.constant_span.size else 0)
     buffers.stack[0] = 0  # depths of the places still to be filled
     top = 1
@@ -91,7 +91,7 @@ def draw_program(rng, vocabulary, shape, buffers):
             buffers.value[length] = draw_constant(rng, vocabulary.constant_span)
         else:
             buffers.code[length] = 0
-            buffers.feature[length] = choice
+            buffers.feature[length] = vocabulary.features[choice]
         length += 1
     return length
 

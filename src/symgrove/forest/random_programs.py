@@ -8,7 +8,7 @@ rejected; after that duplicates are accepted.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from symgrove._checks import check_generator, check_pair, check_whole
 from symgrove.forest import random_kernels
@@ -32,12 +32,22 @@ class RandomPrograms:
         None: no constants.
     max_height : int
         Largest height that will be asked for.
+    features : array-like of int, optional
+        Indices of the features that programs may use; by default all.
     """
 
     def __init__(
-        self, forest: Forest, constant_range: tuple[float, float] | None = (-5.0, 5.0), max_height: int = 6
+        self,
+        forest: Forest,
+        constant_range: tuple[float, float] | None = (-5.0, 5.0),
+        max_height: int = 6,
+        features: ArrayLike | None = None,
     ) -> None:
         self.max_height = max_height
+        self.n_features = forest.n_features
+        chosen = np.arange(forest.n_features) if features is None else np.array(features, dtype=np.int64)
+        if chosen.size == 0 or chosen.min() < 0 or chosen.max() >= forest.n_features:
+            raise ValueError(f"features must be some of 0 to {forest.n_features - 1}, got {features!r}.")
         span = np.zeros(0)
         if constant_range is not None:
             check_pair("constant_range", constant_range)
@@ -46,7 +56,7 @@ class RandomPrograms:
                 raise ValueError(f"constant_range must lie within ±{LARGEST_CONSTANT:g}, got {constant_range!r}.")
             span = np.array([low, high, CONSTANT_DECIMALS], dtype=np.float64)
         functions = np.array([p.code for p in forest.primitives.functions], dtype=np.int32)
-        self.vocabulary = Vocabulary(functions, forest.arity, np.array([forest.n_features]), span)
+        self.vocabulary = Vocabulary(functions, forest.arity, chosen, span)
         self.buffers = _new_buffers(self._largest_size(max_height))
 
     def _largest_size(self, height: int) -> int:
@@ -68,9 +78,7 @@ class RandomPrograms:
         """Refuse a forest of other features or functions."""
         if not isinstance(forest, Forest):
             raise TypeError(f"expected the Forest that programs are made in, got {type(forest).__name__}.")
-        if forest.n_features != self.vocabulary.n_features[0] or not np.array_equal(
-            forest.arity, self.vocabulary.arity
-        ):
+        if forest.n_features != self.n_features or not np.array_equal(forest.arity, self.vocabulary.arity):
             raise ValueError(f"programs are made for other features or functions than those of {forest!r}.")
 
     def full(self, forest: Forest, height: int, rng: np.random.Generator) -> int:

@@ -19,6 +19,7 @@ from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods.base import ForestMethod, ForestState, check_array, check_ids, nodes_of
 from symgrove.methods.elites import Elites, best_of_each_sample
+from symgrove.models.ensemble import weights_for
 from symgrove.rng import stream
 from symgrove.variation.own import Offspring
 
@@ -62,6 +63,10 @@ class ProgramMethod(ForestMethod):
         """The ensemble of a state."""
         elites: Elites = state.elites
         return elites
+
+    def weights(self, aggregation: str, members: Elites) -> Matrix | None:
+        """Weights of members, from 0 to 1, which the largest is; None where they count the same."""
+        return weights_for(aggregation, members.error)
 
     def check_arrays(self, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> None:
         n_members, n_programs = arrays["elites.error"].size, len(arrays["population"])

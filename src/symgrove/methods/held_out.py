@@ -15,7 +15,7 @@ from symgrove.engines.registry import make_engine
 from symgrove.methods.gp import ProgramMethod
 from symgrove.methods.problem import Problem
 from symgrove.methods.side_by_side import SideBySide, States
-from symgrove.models.ensemble import COMBINE, stand_in, weights_for
+from symgrove.models.ensemble import COMBINE, mean_said, stand_in
 from symgrove.models.row_blocks import row_blocks, rows_at_a_time
 
 
@@ -60,13 +60,16 @@ class HeldOutError:
     def _predict(self, engine: Engine, part: ProgramMethod, state: Any, fallback: float) -> NDArray[np.float64]:
         members = part.members(state)
         roots, member = np.unique(members.root, return_inverse=True)
-        weights = weights_for(self.aggregation, members.error)
+        weights = part.weights(self.aggregation, members)
         head = self.task.head(part.loss.threshold)
         found = np.empty(engine.n_rows)
         for rows in row_blocks(engine.n_rows, rows_at_a_time(member.size)):
             outputs = engine.outputs(state.forest, roots, rows)[member.ravel()].astype(np.float64, copy=False)
             with np.errstate(all="ignore"):
                 scaled = members.intercept[:, None] + members.slope[:, None] * outputs
-            said = stand_in(self.aggregation, scaled if head is None else head(scaled), fallback)
+            if head is not None:
+                found[rows] = mean_said(head(scaled), fallback, weights)
+                continue
+            said = stand_in(self.aggregation, scaled, fallback)
             found[rows] = COMBINE[self.aggregation](said, 0.0, weights)
         return found

@@ -19,7 +19,7 @@ from symgrove.methods.elites import Elites
 from symgrove.methods.gp import ProgramMethod
 from symgrove.methods.problem import Problem
 from symgrove.methods.side_by_side import SideBySide, States
-from symgrove.models.ensemble import make_ensemble, weights_for
+from symgrove.models.ensemble import make_ensemble
 from symgrove.models.model import Model, RowLossOf
 from symgrove.models.program_model import ProgramModel, unknown_errors
 from symgrove.models.standardization import no_standardization, standardization_of
@@ -134,7 +134,7 @@ def programs_of(
                 method.standardization,
                 aggregation,
                 part.loss.threshold,
-                weights_for(aggregation, found.error),
+                part.weights(aggregation, found),
             )
         )
     outside = [part.outside(own, m) for part, own, m in zip(method.parts, state, members, strict=True)]

@@ -55,8 +55,8 @@ class Ensemble:
         Prediction where no member's output is finite: the mean of the training target.
     standardization : Standardization
     aggregation : "mean", "median", "interquartile" or "weighted"
-        How the members' predictions are combined. Members that are not finite on a row do not count there; in an
-        interquartile mean they count as the fallback.
+        How the members' predictions are combined; of classes, "mean" or "weighted". Members that are not finite on a
+        row do not count there; in an interquartile mean, and in a weighted vote, they count as the fallback.
     threshold : float
         Members vote for class 1 where their scaled output is above it.
     weights : float64 array (n_samples,) or None
@@ -167,18 +167,22 @@ class Ensemble:
         return found
 
     def vote_share(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
-        """Share of the members that vote for class 1: whose scaled output is above the threshold."""
-        share = np.empty(len(X))
-        for rows, outputs in self.outputs(X, n_threads):
-            share[rows] = mean_of_finite(votes_of(self.member_predictions(outputs), self.threshold), self.fallback)
-        return share
+        """Share of the votes for class 1: of members whose scaled output is above the threshold."""
+        return self._mean_of(votes_of, X, n_threads)
 
     def mean_clipped(self, X: Float, n_threads: int = 1) -> NDArray[np.float64]:
         """Mean of the members' scaled outputs, each clipped to [0, 1]."""
+        return self._mean_of(clipped, X, n_threads)
+
+    def _mean_of(self, head: Head, X: Float, n_threads: int) -> NDArray[np.float64]:
         mean = np.empty(len(X))
         for rows, outputs in self.outputs(X, n_threads):
-            mean[rows] = mean_of_finite(clipped(self.member_predictions(outputs), self.threshold), self.fallback)
+            mean[rows] = self.mean_said(head(self.member_predictions(outputs), self.threshold))
         return mean
+
+    def mean_said(self, said: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What members' votes or clipped outputs, (n_samples, n_rows), say together."""
+        return mean_said(said, self.fallback, self.weights)
 
 
 def votes_of(members: NDArray[np.float64], threshold: float = THRESHOLD) -> NDArray[np.float64]:
@@ -199,6 +203,24 @@ def mean_of_finite(members: NDArray[np.float64], fallback: float) -> NDArray[np.
     with np.errstate(all="ignore"):
         mean = np.where(is_finite, members, 0.0).sum(axis=0) / n_finite
     return np.where((n_finite > 0) & np.isfinite(mean), mean, fallback)
+
+
+def mean_said(said: NDArray[np.float64], fallback: float, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Mean of votes or clipped outputs: of the finite ones, or weighted, with the fallback for those that are not.
+
+    Weighted votes are added one after the other, as exports and evolutions add them: the same bits decide everywhere.
+    """
+    if weights is None:
+        return mean_of_finite(said, fallback)
+    total = np.zeros(said.shape[1])
+    for share, own in zip(shares_of(weights).tolist(), said, strict=True):
+        total += share * np.where(np.isfinite(own), own, fallback)
+    return total
+
+
+def shares_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights over their sum, (..., n_members), which zeros at the end do not change by a bit."""
+    return np.asarray(weights / np.cumsum(weights, axis=-1)[..., -1:])
 
 
 def spread_of_finite(members: NDArray[np.float64], centre: float, fallback: float) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symgrove.models.ensemble import Ensemble
+from symgrove.models.ensemble import Ensemble, shares_of
 from symgrove.models.plan import Graph, MemberBlock, PlanTarget, Row
 from symgrove.models.task import Task
 
@@ -19,6 +19,13 @@ def ensemble_target(graph: Graph, ensemble: Ensemble, task: Task) -> PlanTarget:
         block = MemberBlock(values, rows, "plain", "pooled", ensemble.fallback, counts=own, samples=_samples(ensemble))
         return PlanTarget(None, (1.0,), (block,))
     rows = _samples(ensemble)
+    if classes is not None and ensemble.weights is not None:
+        head = "vote" if len(classes) == 2 else "share"
+        blocks = tuple(
+            MemberBlock((values[i],), (Row((0,), *own),), head, "mean", ensemble.fallback, threshold=ensemble.threshold)
+            for (i,), *own in rows
+        )
+        return PlanTarget(0.0, tuple(shares_of(ensemble.weights).tolist()), blocks)
     head = "plain" if classes is None else "vote" if len(classes) == 2 else "share"
     combine, n_outer = "mean", 0
     if classes is None:
