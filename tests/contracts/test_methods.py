@@ -38,6 +38,7 @@ METHODS = {
     sg.GSGPRegressor: SMALL,
     sg.RDORegressor: SMALL,
     sg.EFSRegressor: {**SMALL, "population_size": 80},
+    sg.EGPClassifier: {**SMALL, "n_subsets": 6, "max_trees": 6},
     sg.GroveRegressor: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }

@@ -175,6 +175,20 @@ STANDARD_GP = [
     *pair("constant_range", (5, -5), 3),
     *flag("prefer_small"),
 ]
+EGP = [
+    *whole("n_subsets", 1, 0, highest=10**6),
+    ("n_subsets", 251, "n_subsets=251 is more than half of population_size=500: each needs two trees."),
+    *(case for name in ("row_fraction", "feature_fraction") for case in number(name, "above 0 and below 1", 0, 1.9)),
+    *whole("max_trees", 1, 0, highest=1000),
+    *TOURNAMENT,
+    ("init_depth", 1, "init_depth must be a whole number of at least 2, got 1."),
+    *whole("max_depth", 6, 3, 5, highest=10_000),
+    *number("p_crossover", ALWAYS, -0.1, 1.9),
+    *choice("weighting", "'accuracy', 'none', 'margin'", "votes"),
+    *flag("early_stopping"),
+    *number("validation_fraction", "above 0 and below 1", 0, 1.0),
+    *whole("n_generations_no_change", 1, 0),
+]
 GSGP = [
     *(case for case in PROGRAMS if case[0] not in ("max_size", "loss", "variation")),
     *SAMPLES,
@@ -240,6 +254,7 @@ OWN = {
     sg.GSGPRegressor: GSGP,
     sg.RDORegressor: RDO,
     sg.EFSRegressor: EFS,
+    sg.EGPClassifier: EGP,
     sg.GroveRegressor: GROVE,
     sg.GroveClassifier: GROVE,
 }

@@ -67,6 +67,7 @@ PLANS = (
     sg.GroveRegressor,
     sg.TwoSEGPClassifier,
     sg.StandardGPClassifier,
+    sg.EGPClassifier,
     sg.GroveClassifier,
 )
 

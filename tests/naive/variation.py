@@ -14,8 +14,12 @@ def draw_constant(rng, low, high):
 
 
 def grow(rng, functions, n_features, constants, height, minimum, is_full=False, p_function=None):
-    """A random program as a prefix list; `functions` are (name, arity), `constants` is (low, high) or None."""
-    n_terminals = n_features + (constants is not None)
+    """A random program as a prefix list; `functions` are (name, arity), `constants` is (low, high) or None.
+
+    `n_features` is their number, or a list of those that may be used.
+    """
+    features = range(n_features) if isinstance(n_features, int) else n_features
+    n_terminals = len(features) + (constants is not None)
     result, depths = [], [0]
     while depths:
         depth = depths.pop()
@@ -33,10 +37,10 @@ def grow(rng, functions, n_features, constants, height, minimum, is_full=False, 
             name, arity = functions[choice - n_terminals]
             result.append((name, arity))
             depths += [depth + 1] * arity
-        elif choice == n_features:
+        elif choice == len(features):
             result.append((("constant", draw_constant(rng, *constants)), 0))
         else:
-            result.append((("feature", choice), 0))
+            result.append((("feature", features[choice]), 0))
     return result
 
 

@@ -13,7 +13,7 @@ from symgrove.estimators.parameters import check_choice, check_evolution, with_p
 from symgrove.estimators.standard_gp import FUNCTIONS
 from symgrove.fitness.bootstrap import subsample_counts
 from symgrove.forest.random_programs import RandomPrograms
-from symgrove.methods.egp import P_FUNCTION, WEIGHTINGS, EGP
+from symgrove.methods.egp import EGP, P_FUNCTION, WEIGHTINGS
 from symgrove.methods.memory import Footprint
 from symgrove.methods.programs import TargetSetup
 from symgrove.rng import stream
@@ -77,9 +77,9 @@ MOST_TREES = 1000
     },
     classes=(
         "Two classes: a tree votes for the second class where its output is above one half, and the class with more "
-        "weight wins; a tie goes to the first class, and a tree whose output is not finite on a new row says what share "
-        "of the training rows was of the second class. More classes: one forest for each class against the others, "
-        "evolved side by side; a class's score is the weighted mean of its trees' outputs, each clipped to [0, 1]."
+        "weight wins; a tie goes to the first class, and a tree whose output is not finite on a new row says what "
+        "share of the training rows was of the second class. More classes: one forest for each class against the "
+        "others, evolved side by side; a class's score is the weighted mean of its trees' outputs, each clipped to [0, 1]."
     ),
 )
 @with_parameters

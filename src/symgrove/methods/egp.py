@@ -162,7 +162,7 @@ class EGP(ProgramMethod):
     def _next_trees(self, state: EGPState) -> Ids:
         """Of each subset the best tree, and children of tournament winners: of trees in order, the first drawn."""
         rng = stream(self.seed, "variation", state.generation)
-        found = []
+        found: list[Ids] = []
         for j, n_trees in enumerate(np.bincount(self.sample_of).tolist()):
             start = sum(part.size for part in found)
             own = state.population[start : start + n_trees]
@@ -170,7 +170,8 @@ class EGP(ProgramMethod):
             while part.size < n_trees:
                 n_missing = n_trees - part.size
                 drawn = rng.integers(n_trees, size=(2, n_missing, self.tournament_size))
-                children = self.vary[j](state.forest, *own[drawn.min(axis=2)], rng)
+                mothers, fathers = own[drawn.min(axis=2)]
+                children = self.vary[j](state.forest, mothers, fathers, rng)
                 part = np.concatenate([part, children[:n_missing]])
             found.append(part)
         return np.concatenate(found)
@@ -232,7 +233,7 @@ class EGP(ProgramMethod):
         length = lists.length
         if self.weighting == "none":  # halves are exact, so that a tie is a tie
             ones = np.ones(lists.root.shape)
-            return add_sums_in_order(forest, lists.root, ones, -0.5 * (length - 1), THRESHOLD)
+            return add_sums_in_order(forest, lists.root, ones, 0.5 - 0.5 * length.astype(np.float64), THRESHOLD)
         nothing = np.zeros(len(length))
         if self.weighting == "margin":
             shares = np.repeat(1.0 / length[:, None], self.most_trees, axis=1)

@@ -20,10 +20,10 @@ def ensemble_target(graph: Graph, ensemble: Ensemble, task: Task) -> PlanTarget:
         return PlanTarget(None, (1.0,), (block,))
     rows = _samples(ensemble)
     if classes is not None and ensemble.weights is not None:
-        head = "vote" if len(classes) == 2 else "share"
+        rules = "vote" if len(classes) == 2 else "share", "mean", ensemble.fallback
         blocks = tuple(
-            MemberBlock((values[i],), (Row((0,), *own),), head, "mean", ensemble.fallback, threshold=ensemble.threshold)
-            for (i,), *own in rows
+            MemberBlock((values[row.indices[0]],), (row._replace(indices=(0,)),), *rules, threshold=ensemble.threshold)
+            for row in rows
         )
         return PlanTarget(0.0, tuple(shares_of(ensemble.weights).tolist()), blocks)
     head = "plain" if classes is None else "vote" if len(classes) == 2 else "share"

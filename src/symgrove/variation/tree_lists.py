@@ -40,15 +40,16 @@ class TreeLists(NamedTuple):
 
     def rows(self, index: NDArray[np.integer] | slice) -> TreeLists:
         """Some of the lists."""
-        return TreeLists(*(column[index] for column in self))
+        return TreeLists(self.root[index], self.sample[index], self.error[index])
 
     def chosen(self, is_kept: NDArray[np.bool_], most: int) -> TreeLists:
         """The trees that are kept, in order, at most so many of each list."""
         order = np.argsort(~is_kept, axis=1, kind="stable")[:, :most]
-        found = TreeLists(*(np.take_along_axis(column, order, axis=1) for column in self))
+        root, sample, error = (np.take_along_axis(column, order, axis=1) for column in self)
         is_there = np.take_along_axis(is_kept, order, axis=1)
-        ended = (np.where(is_there, own, end) for own, end in zip(found, (-1, -1, np.inf), strict=True))
-        return TreeLists(*ended)
+        return TreeLists(
+            np.where(is_there, root, -1), np.where(is_there, sample, -1), np.where(is_there, error, np.inf)
+        )
 
 
 def joined(first: TreeLists, second: TreeLists) -> TreeLists:
