@@ -11,6 +11,7 @@ from symgrove.methods import held_out
 from symgrove.models.ensemble import COMBINE
 from tests.contracts.test_methods import METHODS
 from tests.naive import aggregation as naive
+from tests.naive import plans
 
 BAGGED = {sg.GOMEARegressor: {"n_estimators": 5}}
 KINDS = (
@@ -45,6 +46,55 @@ def test_predictions_and_out_of_bag_predictions_are_combined(kind, aggregation):
         own = np.flatnonzero(outside[:, row])
         wanted = combine(model, members[own][:, [row]], [weights[j] for j in own])
         np.testing.assert_allclose(model.oob_prediction_[row], wanted[0], rtol=1e-9)
+
+
+def forest_of(n_classes, **more):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 5))
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=150), [-0.5, 0.5][: n_classes - 1])
+    settings = {**METHODS[sg.EGPClassifier], "generations": 5, "row_fraction": 0.5}
+    return sg.EGPClassifier(**{**settings, **more}).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_votes_are_weighted_by_accuracy(n_classes):
+    model, X, _ = forest_of(n_classes)
+    said, masks, found = model.model_.said(X), model._outside.masks(), model.model_.predict(X)
+    shares = model.oob_prediction_[:, 1:] if n_classes == 2 else model.oob_prediction_
+    out_of_bag = np.full((len(found), len(X)), np.nan)
+    for k, errors in enumerate(model.model_.in_bag):
+        weights = ((1 - errors) / (1 - errors).max()).tolist()
+        np.testing.assert_array_equal(found[k], [naive.vote(row, 0.0, weights) for row in said[k].T.tolist()])
+        for row in np.flatnonzero(masks[k].any(axis=0)):
+            own = np.flatnonzero(masks[k][:, row])
+            out_of_bag[k, row] = naive.combine(said[k][own, row], "weighted", np.nan, [weights[j] for j in own])
+    known = out_of_bag.sum(axis=0) > (-1 if n_classes == 2 else 0)  # else all classes have the same share
+    assert known.sum() > 20
+    wanted = out_of_bag[:, known] / (1 if n_classes == 2 else out_of_bag[:, known].sum(axis=0))
+    np.testing.assert_allclose(shares[known].T, wanted, rtol=1e-9)
+    assert all(len(set(ensemble.weights)) > 2 for ensemble in model.model_.ensembles)
+
+
+def test_exports_of_weighted_votes_have_the_same_bits():
+    model, X, _ = forest_of(2)
+    assert model.model_.ensembles[0].n_samples > 2
+    np.testing.assert_array_equal(plans.evaluate(model._plan(), X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_early_stopping_weighs_votes_the_same_way(n_classes, monkeypatch):
+    measured = []
+
+    class Spy(held_out.HeldOutError):
+        def __call__(self, state):
+            measured.append((super().__call__(state), self.rows))
+            return measured[-1][0]
+
+    monkeypatch.setattr("symgrove.estimators.base.HeldOutError", Spy)
+    model, _, y = forest_of(n_classes, early_stopping=True, validation_fraction=0.4, generations=6)
+    error, rows = min(measured, key=lambda m: m[0])
+    labels = rows.targets[0] if n_classes == 2 else rows.targets.argmax(axis=0)
+    assert np.mean(model.predict(rows.X) != np.unique(y)[labels.astype(int)]) == error
 
 
 @pytest.mark.parametrize("aggregation", COMBINE)

@@ -12,7 +12,9 @@ from symgrove.forest.primitive_table import BUILTIN
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.models.ensemble import make_ensemble
+from symgrove.models.program_model import ProgramModel, unknown_errors
 from symgrove.models.standardization import Standardization
+from symgrove.models.task import Classification
 from tests.contracts.test_methods import METHODS
 from tests.export.runners import RUNNERS, run_javascript_intervals, run_onnx
 from tests.making import plan_of
@@ -137,16 +139,16 @@ def test_intervals_in_javascript(kind, more, tmp_path):
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
-def every_primitive(seed, aggregation="mean", epsilon=1e-10):
+def every_primitive(seed, aggregation="mean", epsilon=1e-10, n=40):
     """An ensemble of random programs of all primitives."""
     primitives = PrimitiveSet(tuple(BUILTIN), epsilon)
     forest = Forest(4, primitives)
     source = RandomPrograms(forest, (-5.0, 5.0))
     rng = np.random.default_rng(1000 + seed)
-    roots = source.ramped_half_and_half(forest, 40, rng, (1, 4))
+    roots = source.ramped_half_and_half(forest, n, rng, (1, 4))
     slope, intercept = rng.normal(size=(2, roots.size))
     standardization = Standardization(rng.normal(size=4), rng.uniform(0.5, 2, size=4))
-    weights = np.where(rng.random(40) < 0.2, 0.0, rng.random(40)) if aggregation == "weighted" else None
+    weights = np.where(rng.random(n) < 0.2, 0.0, rng.random(n)) if aggregation == "weighted" else None
     return make_ensemble(forest, roots, slope, intercept, 0.25, standardization, aggregation, 0.5, weights)
 
 
@@ -186,6 +188,24 @@ def test_without_protection_results_may_be_infinite(target, aggregation, tmp_pat
     is_bad |= target == "excel" and overflows(plan, X)
     ok = agree(RUNNERS[target](plan, X, tmp_path), ensemble.predict(X), TOLERANCE)
     assert (ok | is_bad).all(), (X[~(ok | is_bad)][:3], (~(ok | is_bad)).sum())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("target", RUNNERS)
+def test_votes_with_weights_in_which_some_are_not_finite(target, n_classes, tmp_path):
+    n_targets = 1 if n_classes == 2 else n_classes
+    ensembles = tuple(every_primitive(20 + k, "weighted", epsilon=0.0, n=20) for k in range(n_targets))
+    task, unknown = Classification(np.array(["a", "b", "c"][:n_classes])), unknown_errors(ensembles)
+    model = ProgramModel(ensembles, task, unknown, unknown)
+    plan = model.plan("test", list("abcd"))
+    X = rows_for(target, 4, 40 if target == "excel" else 800, 1.0, 0.0)
+    X[:5] = ensembles[0].standardization.mean  # standardised to zero
+    wanted = task.as_users_see(model.predict(X))
+    is_bad = ill_conditioned(plan, X, TOLERANCE)
+    assert is_bad.mean() < 0.2
+    assert agree(evaluate(plan, X), wanted, TOLERANCE)[~is_bad].all()
+    is_bad |= target == "excel" and overflows(plan, X)
+    assert agree(RUNNERS[target](plan, X, tmp_path), wanted, TOLERANCE)[~is_bad].all()
 
 
 def test_float32_onnx_differs_by_the_rounding_of_its_input_only(fitted, tmp_path):

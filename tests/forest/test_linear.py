@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 
 from symgrove import CpuEngine, Forest, make_dataset
-from symgrove.forest.linear import WeightedSum, add_plain_sum, add_weighted_sum, as_weighted_sum, reduced
+from symgrove.forest.linear import (
+    WeightedSum,
+    add_plain_sum,
+    add_sums_in_order,
+    add_weighted_sum,
+    as_weighted_sum,
+    reduced,
+)
 from symgrove.forest.text import to_text
 from tests.naive.gsgp import terms_of
 from tests.strategies import ALL, plant, programs, random_data, uproot
@@ -81,6 +88,26 @@ def test_sums_are_low_and_without_needless_nodes():
     assert uproot(forest, nothing) == ("constant", 0.0)
     own = add_weighted_sum(forest, WeightedSum(terms[:1], np.array([2.5]), -1.0))
     assert uproot(forest, own) == ("add", ("constant", -1.0), ("mul", ("constant", 2.5), ("feature", 0)))
+
+
+@pytest.mark.parametrize("threshold", [None, 0.25])
+def test_sums_and_votes_are_added_from_left_to_right(threshold):
+    X, _ = random_data(0)
+    forest = Forest(3, ALL)
+    terms = np.array([[forest.feature(i) for i in row] for row in ([0, 1, 2], [2, 0, 1], [1, 1, 0])])
+    weights, constants = np.random.default_rng(0).normal(size=(3, 3)), np.array([0.0, 0.7, -1.5])
+    terms[1, 2] = terms[2, 0] = -1
+    weights[0, 1] = 1.0
+    roots = add_sums_in_order(forest, terms, weights, constants, threshold)
+    for row, found in enumerate(outputs(forest, *roots)):
+        total = np.full(len(X), constants[row])
+        for term, weight in zip(terms[row], weights[row], strict=True):
+            if term >= 0:
+                value = X[:, forest.columns.left[term]]
+                total = total + weight * (value if threshold is None else (value > threshold))
+        np.testing.assert_array_equal(found, total)
+    (plain,) = add_sums_in_order(forest, terms[:1], np.ones((1, 3)), np.zeros(1))
+    assert "constant" not in {forest.name(node) for node in forest.reachable([plain])}
 
 
 def test_a_weight_that_overflows_leaves_the_program_as_it_is():

@@ -65,6 +65,19 @@ def test_tokens_are_drawn_uniformly_from_the_union_of_terminals_and_functions():
     assert chisquare(observed).pvalue > 1e-3
 
 
+def test_programs_use_only_the_features_that_they_may():
+    forest = Forest(7, PrimitiveSet(("add",)))
+    source = RandomPrograms(forest, None, 3, features=[5, 1, 2])
+    generator = rng(4)
+    drawn = [source.grow(forest, 3, generator) for _ in range(200)] + [source.full(forest, 1, generator)]
+    used = [int(forest.columns.left[n]) for root in drawn for n in forest.prefix(root) if forest.name(n) == "feature"]
+    features, observed = np.unique(used, return_counts=True)
+    assert features.tolist() == [1, 2, 5]
+    assert chisquare(observed).pvalue > 1e-3
+    with pytest.raises(ValueError, match="made for other features"):
+        source.grow(Forest(3, PrimitiveSet(("add",))), 3, generator)
+
+
 def test_constants_are_uniform_with_three_decimals():
     forest = Forest(1)
     source = RandomPrograms(forest, (-5.0, 5.0), max_height=0)
@@ -96,6 +109,8 @@ def test_grown_programs_have_the_heights_that_the_rule_gives():
     [
         (lambda f: RandomPrograms(f, (1.0, -1.0)), "constant_range must be"),
         (lambda f: RandomPrograms(f, (0.0, np.inf)), "constant_range must be"),
+        (lambda f: RandomPrograms(f, features=[0, 2]), "features must be some of 0 to 1, got"),
+        (lambda f: RandomPrograms(f, features=[]), "features must be some of 0 to 1, got"),
         (lambda f: RandomPrograms(f, max_height=40), "can have more than 1048576 nodes"),
         (lambda f: RandomPrograms(f).full(f, 7, rng(0)), "from 0 to max_height=6, got 7"),
         (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symgrove import Forest, PrimitiveSet, parse
-from symgrove.models.ensemble import COMBINE, make_ensemble, weights_for
+from symgrove.models.ensemble import COMBINE, clipped, make_ensemble, shares_of, votes_of, weights_for
 from symgrove.models.standardization import no_standardization, standardization_of
 from tests.naive import aggregation as naive
 
@@ -63,6 +63,21 @@ def test_members_are_combined_as_defined(aggregation):
         np.testing.assert_array_equal(ensemble.predict_with_spread(X)[0], ensemble.predict(X))
         shown = [naive.combine(row, aggregation, 0.25, some) for row in ensemble.all_members(X).T.tolist()]
         np.testing.assert_allclose(ensemble.predict(X), shown, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "head"), [("vote_share", votes_of), ("mean_clipped", clipped)])
+def test_weighted_votes_are_added_as_defined(name, head):
+    rng = np.random.default_rng(0)
+    formulas = [INF, NAN, "x0 * 0", "x0", "x0 * x0", "x0", INF, "x0 - 1", "x0 * 0 + 2"]
+    members = [(formula, *rng.normal(size=2)) for formula in formulas]
+    for n in range(1, 10):
+        weights = np.append(rng.random(n - 1), 1.0)
+        ensemble = ensemble_of(*members[:n], aggregation="weighted", weights=weights)
+        said = np.concatenate([head(ensemble.member_predictions(o)) for _, o in ensemble.outputs(X)], axis=1)
+        wanted = [naive.vote(row, 0.25, weights.tolist()) for row in said.T.tolist()]
+        np.testing.assert_array_equal(getattr(ensemble, name)(X), wanted)
+        padded = np.append(weights, np.zeros(7))
+        np.testing.assert_array_equal(shares_of(padded)[:n], shares_of(weights))
 
 
 @pytest.mark.parametrize("errors", [[2.0, 0.5, np.inf, 1e-3], [2.0, 0.0, np.inf, 0.0], [5e-324, 1.0, 1e308]])

@@ -79,7 +79,8 @@ MOST_TREES = 1000
         "Two classes: a tree votes for the second class where its output is above one half, and the class with more "
         "weight wins; a tie goes to the first class, and a tree whose output is not finite on a new row says what "
         "share of the training rows was of the second class. More classes: one forest for each class against the "
-        "others, evolved side by side; a class's score is the weighted mean of its trees' outputs, each clipped to [0, 1]."
+        "others, evolved side by side; a class's score is the weighted mean of its trees' outputs, each clipped to "
+        "[0, 1]."
     ),
 )
 @with_parameters

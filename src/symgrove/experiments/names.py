@@ -15,6 +15,7 @@ NAMES = (
     "minimum-height",
     "bagging",
     "aggregation",
+    "egp",
     "grove",
     "intervals",
 )
