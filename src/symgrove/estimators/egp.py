@@ -90,7 +90,7 @@ class EGPClassifier(Classifier):
     n_subsets: int = 20
     row_fraction: float = 0.6
     feature_fraction: float = 0.6
-    max_trees: int = 20
+    max_trees: int = 10
     tournament_size: int = 5
     init_depth: int = 6
     max_depth: int = 17

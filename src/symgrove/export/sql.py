@@ -109,8 +109,11 @@ class _Query:
         self._plan_uses()
         results = []
         for k, target in enumerate(self.plan.targets):
-            for level, block in enumerate(target.blocks):
-                self._add_block(f"{k}_{level}", block)
+            if len(target.blocks) > 1 and all(len(block.values) == 1 for block in target.blocks):
+                self._add_small_blocks(k, target.blocks)
+            else:
+                for level, block in enumerate(target.blocks):
+                    self._add_block(f"{k}_{level}", block)
             results.append(self._target(k, target.base, target.weights))
         self._next([f"{text} AS {p}y{k}" for k, text in enumerate(results)], keep=[])
         self.others = [f"{p}y{k}" for k in range(len(results))]
@@ -193,7 +196,7 @@ class _Query:
         later = {s for s, last in self.last_block.items() if last > self.block_number}
         kept_results = list(self.others)
         sums: list[str] = []
-        for part in self._portions(block):
+        for part in self._portions(block.values):
             start = part.start
             wanted = set().union(*(self._ancestors(self.written, block.values[i]) for i in part)) if part else set()
             rest = range(part.stop if part else 0, n_values)
@@ -209,16 +212,38 @@ class _Query:
         self.others = [*kept_results, f"{p}b{label}"]
         self.block_number += 1
 
-    def _portions(self, block: MemberBlock) -> list[range]:
+    def _add_small_blocks(self, k: int, blocks: Sequence[MemberBlock]) -> None:
+        """Blocks of one value each, together: a table for each of them would be too many."""
+        values = [block.values[0] for block in blocks]
+        number = self.block_number + len(blocks) - 1
+        later = {s for s, last in self.last_block.items() if last > number}
+        for part in self._portions(values):
+            wanted = set().union(*(self._ancestors(self.written, values[i]) for i in part))
+            pending = later.union(*(self._ancestors(self.written, value) for value in values[part.stop :]))
+            self._make(wanted, pending)
+            keep, kept_results = self._carried(set(), pending), list(self.others)
+            columns, results = [], []
+            for i in part:
+                text = {0: self.written.text_of[values[i]]}
+                own, names = self._sums(f"{k}_{i}", blocks[i], text, is_first=True)
+                columns += own
+                results.append(f"{self._combined(blocks[i], names)} AS {self.prefix}b{k}_{i}")
+            self._next(columns, keep, kept_results)
+            self._next(results, keep, kept_results)
+            self.made = keep
+            self.others = [*kept_results, *(f"{self.prefix}b{k}_{i}" for i in part)]
+        self.block_number += len(blocks)
+
+    def _portions(self, values: Sequence[int]) -> list[range]:
         """Values that are computed together: as many as there are columns for."""
         portions, start, wanted = [], 0, set[int]()
-        for i, value in enumerate(block.values):
+        for i, value in enumerate(values):
             more = wanted | self._ancestors(self.written, value)
             if len(more) > COLUMNS_AT_A_TIME and i > start:
                 portions.append(range(start, i))
                 start, more = i, self._ancestors(self.written, value)
             wanted = more
-        return [*portions, range(start, len(block.values))]
+        return [*portions, range(start, len(values))]
 
     def _sums(
         self, label: str, block: MemberBlock, texts: dict[int, str], *, is_first: bool
@@ -256,6 +281,8 @@ class _Query:
         n = len(members)
         if block.combine == "mean" and block.fallback is None:
             return f"({_add(members)} / {_number(n)})"
+        if n == 1 and block.fallback is not None:
+            return f"CASE WHEN {self._is_finite(members[0])} THEN {members[0]} ELSE {_number(block.fallback)} END"
         if self.dialect == "duckdb":
             source = f"(SELECT unnest([{', '.join(members)}]) AS m)"
         else:
