@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.efs import EFSRegressor
     from symgrove.estimators.egp import EGPClassifier
     from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
+    from symgrove.estimators.gptips import GPTIPSRegressor
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
     from symgrove.estimators.gsgp import GSGPRegressor
     from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
@@ -53,6 +54,7 @@ _HOMES = {
     "Forest": "forest.forest",
     "GOMEAClassifier": "estimators.gomea",
     "GOMEARegressor": "estimators.gomea",
+    "GPTIPSRegressor": "estimators.gptips",
     "GSGPRegressor": "estimators.gsgp",
     "GroveClassifier": "estimators.grove",
     "GroveRegressor": "estimators.grove",
@@ -118,6 +120,7 @@ __all__ = [
     "Forest",
     "GOMEAClassifier",
     "GOMEARegressor",
+    "GPTIPSRegressor",
     "GSGPRegressor",
     "GroveClassifier",
     "GroveRegressor",

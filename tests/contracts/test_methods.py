@@ -39,6 +39,7 @@ METHODS = {
     sg.RDORegressor: SMALL,
     sg.EFSRegressor: {**SMALL, "population_size": 80},
     sg.EGPClassifier: {**SMALL, "n_subsets": 6, "max_trees": 6},
+    sg.GPTIPSRegressor: SMALL,
     sg.GroveRegressor: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }
@@ -55,6 +56,7 @@ NO_SAMPLES = (
     sg.GSGPRegressor,
     sg.RDORegressor,
     sg.EFSRegressor,
+    sg.GPTIPSRegressor,
 )
 # Methods of one model whose bagged variant is another method: both keep the promises.
 BAGGED = {kind: {"n_estimators": 4} for kind in (sg.GOMEARegressor, sg.GSGPRegressor, sg.RDORegressor)}

@@ -46,6 +46,7 @@ def fit(individuals, weight=None, target=y, n_threads=1):
 @pytest.mark.parametrize("batch", [1, 3, 256])
 def test_heads_are_least_squares(weight, batch, monkeypatch):
     monkeypatch.setattr(linear_heads, "VECTORS_AT_A_TIME", batch)
+    monkeypatch.setattr(linear_heads, "PRODUCTS_AT_A_TIME", 30 * batch)
     individuals = [[0], [0, 1, 2, 3, 4], [2, 2, 0], [6, 1], [6], [], [3, 5, 4]]
     heads, outputs = fit(individuals, weight)
     for i, own in enumerate(individuals):

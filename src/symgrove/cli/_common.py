@@ -32,6 +32,7 @@ METHODS = {
     "rdo": "RDO",
     "efs": "EFS",
     "egp": "EGP",
+    "gptips": "GPTIPS",
 }
 
 

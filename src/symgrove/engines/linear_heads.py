@@ -18,8 +18,12 @@ from symgrove.engines.base import Engine, Handle
 from symgrove.forest.forest import Forest, Ids
 
 Matrix = NDArray[np.float64]
-VECTORS_AT_A_TIME = 256  # or those of one individual, if it has more
-RESIDUALS_AT_A_TIME = 64
+# Trees that are evaluated together, or those of one individual, if it has more: fewer where there are many rows.
+VECTORS_AT_A_TIME = 256
+FEWEST_VECTORS_AT_A_TIME = 64
+VALUES_AT_A_TIME = 2_000_000
+PRODUCTS_AT_A_TIME = 250_000  # of trees with trees, or those of one individual
+COPIES_OF_PRODUCTS = 6  # that are alive at the same time
 # Eigenvalues of correlations below this share of the largest are taken for zero.
 SMALLEST_EIGENVALUE = 1e-12
 # Errors below this share of the variance have lost half of their digits, and are made again from residuals.
@@ -80,7 +84,8 @@ class LinearHeads:
         """Heads of individuals whose trees are rows of ids, padded with -1; a tree that repeats counts once."""
         n, n_trees = trees.shape
         heads = Heads(np.zeros((n, n_trees)), np.full(n, self.mean), np.full(n, np.inf))
-        for some in _batches(trees):
+        n_products = max(1, PRODUCTS_AT_A_TIME // max(1, n_trees) ** 2)
+        for some in _batches(trees, _at_a_time(self.weight.size), n_products):
             for all_of, own in zip(heads, self._fit_some(forest, trees[some]), strict=True):
                 all_of[some] = own
         return heads
@@ -125,8 +130,9 @@ class LinearHeads:
         error = self.variance - (inverse * along**2).sum(axis=1)
         beta[index < 0] = 0.0
         small = np.flatnonzero(error < SMALL_ERROR * self.variance)
-        for start in range(0, small.size, RESIDUALS_AT_A_TIME):
-            some = small[start : start + RESIDUALS_AT_A_TIME]
+        n_residuals = max(1, _at_a_time(self.weight.size) // 4)
+        for start in range(0, small.size, n_residuals):
+            some = small[start : start + n_residuals]
             error[some] = self._from_residuals(vectors + centred, index[some], beta[some], len(vectors)) / total
         return beta, error
 
@@ -139,20 +145,32 @@ class LinearHeads:
         return self.engine.sums(np.square, residuals, weights=weights)
 
 
-def n_vectors_of_heads(n_trees: int) -> int:
+def n_vectors_of_heads(n_trees: int, n_rows: int = 1) -> int:
     """Vectors over all rows that a fit takes at most, for individuals of at most so many trees."""
-    return max(VECTORS_AT_A_TIME, n_trees) + RESIDUALS_AT_A_TIME + 4
+    n = _at_a_time(n_rows)
+    return max(n, n_trees) + n // 4 + 4
 
 
-def _batches(trees: Ids) -> Iterator[slice]:
-    """Ranges of individuals whose trees are evaluated together."""
-    n_trees = (trees >= 0).sum(axis=1)
-    start, n_so_far = 0, 0
-    for i, n_own in enumerate(n_trees.tolist()):
-        if i > start and n_so_far + n_own > VECTORS_AT_A_TIME:
+def n_bytes_of_heads(n_individuals: int, n_trees: int) -> int:
+    """Bytes that a fit takes at most besides vectors."""
+    n_products = min(n_individuals * n_trees**2, max(PRODUCTS_AT_A_TIME, n_trees**2))
+    return COPIES_OF_PRODUCTS * 8 * (n_products + n_individuals * n_trees)
+
+
+def _at_a_time(n_rows: int) -> int:
+    """Vectors of so many rows that are evaluated together."""
+    return min(VECTORS_AT_A_TIME, max(FEWEST_VECTORS_AT_A_TIME, VALUES_AT_A_TIME // n_rows))
+
+
+def _batches(trees: Ids, n_vectors: int, n_individuals: int) -> Iterator[slice]:
+    """Ranges of at most so many individuals, with so many different trees, that are fitted together."""
+    start, seen = 0, set[int]()
+    for i, own in enumerate(trees.tolist()):
+        more = seen.union(own)
+        if i > start and (len(more - {-1}) > n_vectors or i - start == n_individuals):
             yield slice(start, i)
-            start, n_so_far = i, 0
-        n_so_far += n_own
+            start, more = i, set(own)
+        seen = more
     if start < len(trees):
         yield slice(start, len(trees))
 

@@ -5,6 +5,7 @@ from symgrove.estimators.divnich_gp import DivNichGPClassifier, DivNichGPRegress
 from symgrove.estimators.efs import EFSRegressor
 from symgrove.estimators.egp import EGPClassifier
 from symgrove.estimators.gomea import GOMEAClassifier, GOMEARegressor
+from symgrove.estimators.gptips import GPTIPSRegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.gsgp import GSGPRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
@@ -32,6 +33,7 @@ ESTIMATORS = (
     "RDORegressor",
     "EFSRegressor",
     "EGPClassifier",
+    "GPTIPSRegressor",
 )
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "EGPClassifier",
     "GOMEAClassifier",
     "GOMEARegressor",
+    "GPTIPSRegressor",
     "GSGPRegressor",
     "GroveClassifier",
     "GroveRegressor",

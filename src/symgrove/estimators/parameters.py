@@ -137,8 +137,13 @@ def check_scaled(p: Any) -> None:
     check_evolution(p)
     if p.constant_range is not None:
         check_pair("constant_range", p.constant_range)
-    for name in ("linear_scaling", "early_stopping"):
-        check_flag(name, getattr(p, name))
+    check_flag("linear_scaling", p.linear_scaling)
+    check_early_stopping(p)
+
+
+def check_early_stopping(p: Any) -> None:
+    """Check what methods have that may stop early."""
+    check_flag("early_stopping", p.early_stopping)
     check_number("validation_fraction", p.validation_fraction, 0, 1)
     check_whole("n_generations_no_change", p.n_generations_no_change, 1)
 
