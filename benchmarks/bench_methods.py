@@ -15,6 +15,7 @@ from symgrove import (
     EFSRegressor,
     EGPClassifier,
     GOMEARegressor,
+    GPTIPSRegressor,
     GSGPRegressor,
     IndependentGPRegressor,
     RDORegressor,
@@ -56,6 +57,14 @@ def _seconds_of_products(n_rows: int, dtype: str) -> float:
 def against_two_segp() -> Iterator[Line]:
     X, y, name = load_asn(0)
     kinds = (TwoSEGPRegressor, DivNichGPRegressor, SpatialGPRegressor, ClassicGPRegressor, GSGPRegressor, EFSRegressor)
+    kinds = (
+        TwoSEGPRegressor,
+        DivNichGPRegressor,
+        SpatialGPRegressor,
+        ClassicGPRegressor,
+        GSGPRegressor,
+        GPTIPSRegressor,
+    )
     models = [kind(random_state=0) for kind in kinds]
     times = best_of(3, *(lambda m=model: m.fit(X, y) for model in models))  # type: ignore[misc]
     for kind, seconds in zip(kinds[1:], times[1:], strict=True):
