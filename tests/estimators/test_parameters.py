@@ -210,6 +210,31 @@ EFS = [
     *flag("early_stopping"),
     *number("validation_fraction", "above 0 and below 1", 0, 1, 1.5, None),
     *whole("n_generations_no_change", 1, 0, None),
+THREE = "with_three must be a list or tuple of those of 'add' and 'mul' that are among functions, here of {}, got {}."
+GPTIPS = [
+    *TOURNAMENT,
+    *(case for case in PROGRAMS if case[0] in ("early_stopping", "validation_fraction", "n_generations_no_change")),
+    *pair("constant_range", (5, -5), 3),
+    ("functions", ("sub", "sin"), THREE.format("nothing", "('add', 'mul')")),
+    *(("with_three", value, THREE.format("'mul', 'add'", value)) for value in (["sub"], [3])),
+    ("with_three", "add", THREE.format("'mul', 'add'", "'add'")),
+    ("with_three", ["add", "add"], "with_three must name a function once, got ['add', 'add']."),
+    *whole("max_genes", 1, 0, highest=1000),
+    *whole("genes_per_feature", 1, 0, also=" or None", highest=1000),
+    *whole("max_depth", 1, 0, highest=10),
+    *whole("max_mutation_depth", 1, 0, highest=10),
+    *whole("max_size", 1, 0, also=" or None", highest=100_000),
+    *number("elite_fraction", "above -1e-12 and below 1", -0.1, 1.0),
+    *(case for name in ("p_constant", "p_whole_genes", "p_gene") for case in number(name, ALWAYS, -0.1, 1.9)),
+    *(case for name in ("p_feature_mutation", "p_constant_mutation") for case in number(name, ALWAYS, -0.1, 1.9)),
+    (
+        "p_feature_mutation",
+        0.97,
+        "p_feature_mutation and p_constant_mutation must sum to at most 1, got 0.97 and 0.05.",
+    ),
+    ("p_crossover", 0.9, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.9 and 0.14."),
+    ("p_mutation", -0.1, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.84 and -0.1."),
+    *number("constant_step", "above 0 and below inf", 0, -1.0, np.inf, None),
 ]
 WINDOW = "window must be a number of candidates (int) or a share of population_size (float up to 1), got {!r}."
 SHARE = "sampling must be 'bootstrap' or a share of the rows (float up to 1), got {!r}."
@@ -255,6 +280,7 @@ OWN = {
     sg.RDORegressor: RDO,
     sg.EFSRegressor: EFS,
     sg.EGPClassifier: EGP,
+    sg.GPTIPSRegressor: GPTIPS,
     sg.GroveRegressor: GROVE,
     sg.GroveClassifier: GROVE,
 }

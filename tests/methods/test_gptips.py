@@ -131,22 +131,3 @@ def test_what_is_not_finite_is_never_the_best():
             state = method.step(state)
             assert np.isfinite(state.elites.error).all()
             assert np.isfinite(method.engine.outputs(state.forest, state.elites.root)).all()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"with_three": ["sub"]}, "with_three"),
-        ({"functions": ["sub"]}, "with_three"),
-        ({"with_three": ["add", "add"]}, "more than once"),
-        ({"max_depth": 11}, "max_depth"),
-        ({"elite_fraction": 1.0}, "elite_fraction"),
-        ({"p_feature_mutation": 0.6, "p_constant_mutation": 0.6}, "sum to at most 1"),
-        ({"p_gene": 1.5}, "p_gene"),
-        ({"genes_per_feature": 0}, "genes_per_feature"),
-    ],
-)
-def test_wrong_parameters_are_refused(wrong, message):
-    X, y = random_data(0)
-    with pytest.raises(ValueError, match=message):
-        GPTIPSRegressor(**wrong).fit(X, y)

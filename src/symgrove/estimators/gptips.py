@@ -192,10 +192,12 @@ class GPTIPSRegressor(Regressor):
 
 
 def _check_with_three(names: Any, primitives: PrimitiveSet) -> None:
-    chosen = [p.name for p in primitives.functions]
-    accepted = [name for name in ("add", "mul") if name in chosen]
+    accepted = [p.name for p in primitives.functions if p.name in ("add", "mul")]
     if not isinstance(names, (list, tuple)) or any(name not in accepted for name in names):
-        shown = " and ".join(accepted) or "none"
-        raise ValueError(f"with_three may name add and mul if they are among functions (here {shown}), got {names!r}.")
+        shown = ", ".join(map(repr, accepted)) or "nothing"
+        raise ValueError(
+            "with_three must be a list or tuple of those of 'add' and 'mul' that are among functions, here of "
+            f"{shown}, got {names!r}."
+        )
     if len(set(names)) < len(names):
-        raise ValueError(f"with_three names a function more than once, got {names!r}.")
+        raise ValueError(f"with_three must name a function once, got {names!r}.")
