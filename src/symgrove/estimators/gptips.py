@@ -82,6 +82,7 @@ SMALL_GENES: dict[str, Any] = {**MGPTIPS, "genes_per_feature": 4, "max_depth": 5
     },
     attributes={
         **SINGLE_MODEL,
+        "ensemble_": ("list of Member", "The one model as a member; its genes are terms of its formula."),
         "history_": (
             "dict of ndarray",
             "One entry a generation: generation, errors (mean squared error of the best individual so far), mean_size "
