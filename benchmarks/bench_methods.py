@@ -56,13 +56,13 @@ def _seconds_of_products(n_rows: int, dtype: str) -> float:
 
 def against_two_segp() -> Iterator[Line]:
     X, y, name = load_asn(0)
-    kinds = (TwoSEGPRegressor, DivNichGPRegressor, SpatialGPRegressor, ClassicGPRegressor, GSGPRegressor, EFSRegressor)
     kinds = (
         TwoSEGPRegressor,
         DivNichGPRegressor,
         SpatialGPRegressor,
         ClassicGPRegressor,
         GSGPRegressor,
+        EFSRegressor,
         GPTIPSRegressor,
     )
     models = [kind(random_state=0) for kind in kinds]

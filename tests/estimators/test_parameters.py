@@ -210,6 +210,7 @@ EFS = [
     *flag("early_stopping"),
     *number("validation_fraction", "above 0 and below 1", 0, 1, 1.5, None),
     *whole("n_generations_no_change", 1, 0, None),
+]
 THREE = "with_three must be a list or tuple of those of 'add' and 'mul' that are among functions, here of {}, got {}."
 GPTIPS = [
     *TOURNAMENT,

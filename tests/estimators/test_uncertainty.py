@@ -19,8 +19,14 @@ from tests.contracts.test_methods import METHODS
 
 REGRESSORS = [kind for kind in METHODS if not hasattr(kind, "predict_proba")]
 CLASSIFIERS = [kind for kind in METHODS if hasattr(kind, "predict_proba")]
-WITHOUT_SAMPLES = (sg.ClassicGPRegressor, sg.GOMEARegressor, sg.GSGPRegressor, sg.RDORegressor, sg.EFSRegressor)
-WITHOUT_SAMPLES = (sg.ClassicGPRegressor, sg.GOMEARegressor, sg.GSGPRegressor, sg.RDORegressor, sg.GPTIPSRegressor)
+WITHOUT_SAMPLES = (
+    sg.ClassicGPRegressor,
+    sg.GOMEARegressor,
+    sg.GSGPRegressor,
+    sg.RDORegressor,
+    sg.EFSRegressor,
+    sg.GPTIPSRegressor,
+)
 
 
 def _data(n_rows=400, seed=0):
