@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
     from symgrove.estimators.gsgp import GSGPRegressor
     from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+    from symgrove.estimators.m3gp import M3GPClassifier, M3GPRegressor
     from symgrove.estimators.rdo import RDORegressor
     from symgrove.estimators.spatial_gp import SpatialGPRegressor
     from symgrove.estimators.standard_gp import StandardGPClassifier
@@ -60,6 +61,8 @@ _HOMES = {
     "GroveRegressor": "estimators.grove",
     "IndependentGPClassifier": "estimators.independent_gp",
     "IndependentGPRegressor": "estimators.independent_gp",
+    "M3GPClassifier": "estimators.m3gp",
+    "M3GPRegressor": "estimators.m3gp",
     "MeanRowLoss": "fitness.losses",
     "MeanSquaredError": "fitness.losses",
     "Primitive": "forest.primitive_table",
@@ -126,6 +129,8 @@ __all__ = [
     "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
+    "M3GPClassifier",
+    "M3GPRegressor",
     "MeanRowLoss",
     "MeanSquaredError",
     "Primitive",

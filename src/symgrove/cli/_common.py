@@ -33,6 +33,7 @@ METHODS = {
     "efs": "EFS",
     "egp": "EGP",
     "gptips": "GPTIPS",
+    "m3gp": "M3GP",
 }
 
 

@@ -193,6 +193,15 @@ class Engine(Protocol):
         """
         ...
 
+    def distances(self, vectors: Handle, index: Index, centres: Matrix, factors: NDArray[np.float64]) -> Handle:
+        """Squared lengths as vectors in float64: entry j is of factor j times (the vectors in row j of the index, less
+        centre j).
+
+        Centres are (n_distances, n_vectors), factors (n_distances, n_vectors, n_vectors). Vectors of a negative index
+        do not enter.
+        """
+        ...
+
     def sums(self, function: Function, *vectors: Handle, weights: Handle = None) -> Matrix:
         """Sums over the rows of what `apply` would give, (n_vectors,); rows of weight zero do not enter."""
         ...

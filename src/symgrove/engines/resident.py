@@ -28,6 +28,7 @@ Index = NDArray[np.intp]
 # first-level cache, one of a hundred in the second.
 ROWS_AT_A_TIME = 1024
 VECTORS_OF_A_TASK = 128
+ROWS_OF_A_DISTANCE = 256  # whose vectors stay in the first-level cache
 VALUES_OF_A_CALL = 1 << 14  # that an element-wise function sees at a time
 NO_PLACES = Places(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.empty(0), np.empty(0))
 
@@ -133,6 +134,9 @@ class HostOperations(ABC):
     def apply(self, function: Function, *vectors: HostVectors) -> HostVectors:
         return apply(self._share_out, function, vectors)
 
+    def distances(self, vectors: HostVectors, index: Index, centres: Matrix, factors: Matrix) -> HostVectors:
+        return distances(self._share_out, vectors, index, centres, factors)
+
     def sums(self, function: Function, *vectors: HostVectors, weights: HostVectors | None = None) -> Matrix:
         return sums(self._share_out, function, vectors, weights)
 
@@ -232,6 +236,30 @@ def combine(share_out: ShareOut, coefficients: Matrix, vectors: HostVectors, ind
             )
 
     share_out(work, list(range(len(coefficients))))
+    return vectors_in(out)
+
+
+def distances(
+    share_out: ShareOut, vectors: HostVectors, index: Index, centres: Matrix, factors: Matrix
+) -> HostVectors:
+    """See `Engine.distances`."""
+    own_index = _checked(index, vectors, len(index))
+    centres, factors = (np.ascontiguousarray(given, dtype=np.float64) for given in (centres, factors))
+    n, k = own_index.shape
+    if centres.shape != (n, k) or factors.shape != (n, k, k):
+        raise ValueError(f"{centres.shape} centres and {factors.shape} factors do not go with {own_index.shape} vectors.")
+    out = np.empty((n, vectors.n_rows))
+
+    def work(own: list[Any], check: Callable[[], None]) -> None:
+        some = slice(own[0], own[-1] + 1)
+        room = np.empty((-(-k // 4) * 4 + 1, ROWS_OF_A_DISTANCE))
+        for rows in _blocks(vectors.n_rows):
+            check()
+            resident_kernels.measure(
+                vectors.places, own_index[some], centres[some], factors[some], rows.start, rows.stop, room, out[some]
+            )
+
+    share_out(work, list(range(n)))
     return vectors_in(out)
 
 

@@ -173,6 +173,66 @@ def add(vector, n_rows, centre, scale, coefficient, out):
 
 
 @kernel
+def measure(places, index, centres, factors, start, stop, room, out):
+    """Rows `start` to `stop` of each vector of `out` become squared lengths of a factor times vectors less a centre.
+
+    Some rows at a time are read into the `room`, whose last row is for one coordinate of the product; vectors are added
+    to it four at a time.
+    """
+    k = index.shape[1]
+    used = np.empty(room.shape[0], dtype=np.int64)
+    for i in range(index.shape[0]):
+        n_used = 0
+        for j in range(k):
+            if index[i, j] >= 0:
+                used[n_used] = j
+                n_used += 1
+        for first in range(start, stop, room.shape[1]):
+            n_rows = min(room.shape[1], stop - first)
+            for a in range(n_used):
+                row = room[a, :n_rows]
+                read(places, index[i, used[a]], first, row)
+                shift(row, centres[i, used[a]])
+            for a in range(n_used, n_used + (-n_used) % 4):
+                room[a, :n_rows] = 0.0
+            total, coordinate = out[i, first : first + n_rows], room[room.shape[0] - 1, :n_rows]
+            total[:] = 0.0
+            for a in range(n_used):
+                coordinate[:] = 0.0
+                for b in range(0, n_used, 4):
+                    add_four(factors[i, used[a]], used, b, n_used, room, coordinate)
+                add_square(coordinate, total)
+
+
+@subroutine
+def shift(row, centre):
+    """Subtract a number in place."""
+    for t in range(row.size):
+        row[t] -= centre
+
+
+@subroutine
+def add_four(factor, used, b, n_used, room, out):
+    """Add four rows of the room times their entries of a row of a factor, unless all entries are 0."""
+    p = factor[used[b]]
+    q = factor[used[b + 1]] if b + 1 < n_used else 0.0
+    r = factor[used[b + 2]] if b + 2 < n_used else 0.0
+    s = factor[used[b + 3]] if b + 3 < n_used else 0.0
+    if p == 0.0 and q == 0.0 and r == 0.0 and s == 0.0:
+        return
+    w, x, y, z = room[b], room[b + 1], room[b + 2], room[b + 3]
+    for t in range(out.size):
+        out[t] += p * w[t] + q * x[t] + r * y[t] + s * z[t]
+
+
+@subroutine
+def add_square(row, out):
+    """Add squares."""
+    for t in range(row.size):
+        out[t] += row[t] * row[t]
+
+
+@kernel
 def sum_with_weights(left, right, weight):
     """Sum of products of two vectors with weights, in the order of the rows; rows of weight zero do not enter."""
     total = 0.0

@@ -9,6 +9,7 @@ from symgrove.estimators.gptips import GPTIPSRegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.gsgp import GSGPRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.estimators.m3gp import M3GPClassifier, M3GPRegressor
 from symgrove.estimators.rdo import RDORegressor
 from symgrove.estimators.spatial_gp import SpatialGPRegressor
 from symgrove.estimators.standard_gp import StandardGPClassifier
@@ -34,6 +35,8 @@ ESTIMATORS = (
     "EFSRegressor",
     "EGPClassifier",
     "GPTIPSRegressor",
+    "M3GPRegressor",
+    "M3GPClassifier",
 )
 
 __all__ = [
@@ -52,6 +55,8 @@ __all__ = [
     "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
+    "M3GPClassifier",
+    "M3GPRegressor",
     "RDORegressor",
     "SpatialGPRegressor",
     "StandardGPClassifier",

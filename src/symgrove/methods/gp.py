@@ -5,7 +5,7 @@ A method adds `init` and `advance`, and fields to its state if it has more to re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -58,6 +58,10 @@ class ProgramMethod(ForestMethod):
         """Samples, and which of them each member of the ensemble was fitted on: by default, each on one."""
         assert self.samples is not None, "a method without samples defines training_samples"
         return self.samples, np.arange(self.samples.total.size)
+
+    def of_targets(self) -> Sequence[ProgramMethod]:
+        """For each target that this evolution predicts, a method whose members are of that target: by default, one."""
+        return (self,)
 
     def members(self, state: Any) -> Elites:
         """The ensemble of a state."""

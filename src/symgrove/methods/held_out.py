@@ -29,7 +29,8 @@ class HeldOutError:
         self.aggregation = aggregation
         training = problem.training
         self.fallbacks = [float(np.average(target, weights=training.weight)) for target in training.targets]
-        self.parts: Sequence[ProgramMethod] = method.parts
+        self.n_targets = [len(part.of_targets()) for part in method.parts]
+        self.parts: Sequence[ProgramMethod] = [own for part in method.parts for own in part.of_targets()]
         columns = features_by_column(rows.X, self.parts[0].engine.dtype, method.standardization.apply)
         self.engines = [
             make_engine(Dataset(columns, np.ascontiguousarray(target)), part.engine.primitives, name=engine)
@@ -46,8 +47,9 @@ class HeldOutError:
         self._stack.close()
 
     def __call__(self, state: States) -> float:
+        states = [own for own, n in zip(state, self.n_targets, strict=True) for _ in range(n)]
         predictions = np.stack(
-            [self._predict(*each) for each in zip(self.engines, self.parts, state, self.fallbacks, strict=True)]
+            [self._predict(*each) for each in zip(self.engines, self.parts, states, self.fallbacks, strict=True)]
         )
         with np.errstate(over="ignore"):
             if self.task.classes is None:

@@ -119,9 +119,10 @@ def programs_of(
 ) -> Fitted:
     """The members of every target, with their final scaling, as a model with forests of its own."""
     training = problem.training
-    members = [part.finish(own) for part, own in zip(method.parts, state, strict=True)]
+    parts = [(own_part, own) for part, own in zip(method.parts, state, strict=True) for own_part in part.of_targets()]
+    members = [part.finish(own) for part, own in parts]
     ensembles = []
-    for part, own, target, found in zip(method.parts, state, training.targets, members, strict=True):
+    for (part, own), target, found in zip(parts, training.targets, members, strict=True):
         fallback = float(np.average(target, weights=training.weight))
         usable = _usable(found, own.forest, fallback)
         ensembles.append(
@@ -137,7 +138,7 @@ def programs_of(
                 part.weights(aggregation, found),
             )
         )
-    outside = [part.outside(own, m) for part, own, m in zip(method.parts, state, members, strict=True)]
+    outside = [part.outside(own, found) for (part, own), found in zip(parts, members, strict=True)]
     errors = tuple(m.error for m in members)
     model = ProgramModel(tuple(ensembles), problem.task, errors, unknown_errors(ensembles), merge)
     return Fitted(model, outside, None if problem.task.classes is not None else method.parts[0].loss.of_rows)

@@ -11,7 +11,7 @@ Predictions are made in double precision, whatever programs were evolved in, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,15 @@ class Pooled(NamedTuple):
     weight: NDArray[np.float64]
 
 
+class NamedNode(NamedTuple):
+    """A node of a forest that is shown under a name: a "dimension" and its number, or the "distance" from a class and
+    its place."""
+
+    kind: str
+    place: int
+    node: int
+
+
 @dataclass(frozen=True)
 class Ensemble:
     """Programs with a linear scaling for each bootstrap sample.
@@ -61,6 +70,8 @@ class Ensemble:
         Members vote for class 1 where their scaled output is above it.
     weights : float64 array (n_samples,) or None
         Of the members in a weighted mean, from 0 to 1, which the largest is; None where they count the same.
+    named : tuple of NamedNode
+        Parts of the programs that have a name.
     """
 
     forest: Forest
@@ -73,6 +84,7 @@ class Ensemble:
     aggregation: str = "mean"
     threshold: float = THRESHOLD
     weights: NDArray[np.float64] | None = None
+    named: tuple[NamedNode, ...] = ()
 
     @property
     def n_samples(self) -> int:
@@ -323,6 +335,12 @@ def join_ensembles(ensembles: Sequence[Ensemble], errors: NDArray[np.float64]) -
         first.threshold,
         weights_for(first.aggregation, errors),
     )
+
+
+def with_names(ensemble: Ensemble, forest: Forest, named: Sequence[NamedNode]) -> Ensemble:
+    """The ensemble, parts of its programs named as in the forest that these came from."""
+    nodes = ensemble.forest.copy_from(forest, [each.node for each in named]).tolist()
+    return replace(ensemble, named=tuple(each._replace(node=node) for each, node in zip(named, nodes, strict=True)))
 
 
 def make_ensemble(

@@ -13,7 +13,7 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.models.consensus import Recurring, recurring_parts
 from symgrove.models.document import Allowance, Document, Entries, optional_numbers
-from symgrove.models.ensemble import Ensemble, clipped, join_ensembles, votes_of
+from symgrove.models.ensemble import Ensemble, NamedNode, clipped, join_ensembles, votes_of, with_names
 from symgrove.models.ensemble_document import ensemble_from_document, ensemble_to_document
 from symgrove.models.ensemble_plan import ensemble_target
 from symgrove.models.importance import feature_importances
@@ -94,6 +94,18 @@ class ProgramModel(Model):
 
     def with_left_out(self, left_out: LeftOut) -> ProgramModel:
         return replace(self, out_of_bag=left_out.errors)
+
+    def with_names(self, forest: Forest, named: Sequence[NamedNode]) -> ProgramModel:
+        """The model, parts of its programs named as in the forest that these came from.
+
+        With an ensemble for each class, each has the distance from its class.
+        """
+        own = [
+            [each for each in named if len(self.ensembles) == 1 or each.kind != "distance" or each.place == k]
+            for k in range(len(self.ensembles))
+        ]
+        ensembles = zip(self.ensembles, own, strict=True)
+        return replace(self, ensembles=tuple(with_names(ensemble, forest, names) for ensemble, names in ensembles))
 
     def members(self, names: Names) -> list[Member]:
         members: list[Member] = []
