@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.engines import class_distances_kernels
 from symgrove.engines.base import Engine, Handle
 from symgrove.forest.forest import Forest, Ids
 
@@ -185,38 +186,20 @@ class ClassDistances:
         return self.engine.sums(_is_wrong, self.labels[itself], *of_class, weights=weights) / self.totals.sum()
 
 
-def _is_wrong(label: Matrix, *distances: Matrix) -> Matrix:
-    nearest, place = distances[0], np.zeros_like(label)
-    for c, distance in enumerate(distances[1:], start=1):
+def _is_wrong(label: Matrix, nearest: Matrix, *others: Matrix) -> Matrix:
+    place = np.zeros_like(label)
+    for c, distance in enumerate(others, start=1):
         is_nearer = distance < nearest
-        nearest, place = np.where(is_nearer, distance, nearest), np.where(is_nearer, c, place)
-    return (place != label).astype(np.float64)
+        place[is_nearer] = c
+        nearest = np.minimum(nearest, distance)
+    return place != label
 
 
 def whitening(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Lower triangular factors F with F' F = the inverse of each matrix, (n, k, k), and which matrices are singular.
-
-    Cholesky's decomposition of the correlations, a column of all matrices at a time, and its inverse.
-    """
-    n, k, _ = covariances.shape
-    variances = np.diagonal(covariances, axis1=1, axis2=2)
-    with np.errstate(all="ignore"):
-        is_singular = ~(np.isfinite(covariances).all(axis=(1, 2)) & (variances > 0).all(axis=1))
-        spread = np.sqrt(np.where(is_singular[:, None], 1.0, variances))
-        correlations = covariances / spread[:, :, None] / spread[:, None, :]
-    correlations[is_singular] = np.eye(k)
-    root, inverse = np.zeros((2, n, k, k))
-    for j in range(k):
-        column = correlations[:, j:, j] - np.einsum("nab,nb->na", root[:, j:, :j], root[:, j, :j])
-        is_small = ~(column[:, 0] > SMALLEST_PIVOT)
-        is_singular |= is_small
-        column[is_small] = 0.0
-        column[is_small, 0] = 1.0
-        pivot = np.sqrt(column[:, :1])
-        root[:, j:, j] = column / pivot
-        inverse[:, j, :j] = -np.einsum("nb,nba->na", root[:, j, :j], inverse[:, :j, :j]) / pivot
-        inverse[:, j, j] = 1.0 / pivot[:, 0]
-    return inverse / spread[:, None, :], is_singular
+    """Lower triangular factors F with F' F = the inverse of each matrix, (n, k, k), and which matrices are singular."""
+    factors, is_singular = np.empty_like(covariances), np.empty(len(covariances), dtype=np.bool_)
+    class_distances_kernels.whiten(covariances, SMALLEST_PIVOT, is_singular, factors)
+    return factors, is_singular
 
 
 def _to_the_left(trees: Ids) -> Ids:

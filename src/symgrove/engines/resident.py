@@ -252,11 +252,19 @@ def distances(
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
         some = slice(own[0], own[-1] + 1)
-        room = np.empty((-(-k // 4) * 4 + 1, ROWS_OF_A_DISTANCE))
+        room = np.empty((-(-k // 4) * 4 + 4, ROWS_OF_A_DISTANCE + ROW_PADDING))
         for rows in _blocks(vectors.n_rows):
             check()
             resident_kernels.measure(
-                vectors.places, own_index[some], centres[some], factors[some], rows.start, rows.stop, room, out[some]
+                vectors.places,
+                own_index[some],
+                centres[some],
+                factors[some],
+                rows.start,
+                rows.stop,
+                ROWS_OF_A_DISTANCE,
+                room,
+                out[some],
             )
 
     share_out(work, list(range(n)))

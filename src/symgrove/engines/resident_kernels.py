@@ -173,35 +173,41 @@ def add(vector, n_rows, centre, scale, coefficient, out):
 
 
 @kernel
-def measure(places, index, centres, factors, start, stop, room, out):
+def measure(places, index, centres, factors, start, stop, n_at_a_time, room, out):
     """Rows `start` to `stop` of each vector of `out` become squared lengths of a factor times vectors less a centre.
 
-    Some rows at a time are read into the `room`, whose last row is for one coordinate of the product; vectors are added
-    to it four at a time.
+    Some rows at a time are read into the `room`, whose last four rows are for coordinates of the product: four vectors
+    at a time are added to four coordinates, so that each number that is loaded is used four times.
     """
-    k = index.shape[1]
-    used = np.empty(room.shape[0], dtype=np.int64)
+    used = np.empty(index.shape[1], dtype=np.int64)
+    last = room.shape[0] - 4
     for i in range(index.shape[0]):
         n_used = 0
-        for j in range(k):
+        for j in range(index.shape[1]):
             if index[i, j] >= 0:
                 used[n_used] = j
                 n_used += 1
-        for first in range(start, stop, room.shape[1]):
-            n_rows = min(room.shape[1], stop - first)
+        n_padded = n_used + (-n_used) % 4
+        factor = np.zeros((n_padded, n_padded))
+        for a in range(n_used):
+            for b in range(n_used):
+                factor[a, b] = factors[i, used[a], used[b]]
+        for first in range(start, stop, n_at_a_time):
+            n_rows = min(n_at_a_time, stop - first)
             for a in range(n_used):
-                row = room[a, :n_rows]
-                read(places, index[i, used[a]], first, row)
-                shift(row, centres[i, used[a]])
-            for a in range(n_used, n_used + (-n_used) % 4):
+                read(places, index[i, used[a]], first, room[a, :n_rows])
+                shift(room[a, :n_rows], centres[i, used[a]])
+            for a in range(n_used, n_padded):
                 room[a, :n_rows] = 0.0
-            total, coordinate = out[i, first : first + n_rows], room[room.shape[0] - 1, :n_rows]
+            total = out[i, first : first + n_rows]
             total[:] = 0.0
-            for a in range(n_used):
-                coordinate[:] = 0.0
-                for b in range(0, n_used, 4):
-                    add_four(factors[i, used[a]], used, b, n_used, room, coordinate)
-                add_square(coordinate, total)
+            for a in range(0, n_padded, 4):
+                room[last:, :n_rows] = 0.0
+                for b in range(0, n_padded, 4):
+                    block = factor[a : a + 4, b : b + 4]
+                    if is_any(block):
+                        add_sixteen(block, room[b : b + 4], room[last:], n_rows)
+                add_squares(room[last:], total)
 
 
 @subroutine
@@ -212,24 +218,38 @@ def shift(row, centre):
 
 
 @subroutine
-def add_four(factor, used, b, n_used, room, out):
-    """Add four rows of the room times their entries of a row of a factor, unless all entries are 0."""
-    p = factor[used[b]]
-    q = factor[used[b + 1]] if b + 1 < n_used else 0.0
-    r = factor[used[b + 2]] if b + 2 < n_used else 0.0
-    s = factor[used[b + 3]] if b + 3 < n_used else 0.0
-    if p == 0.0 and q == 0.0 and r == 0.0 and s == 0.0:
-        return
-    w, x, y, z = room[b], room[b + 1], room[b + 2], room[b + 3]
-    for t in range(out.size):
-        out[t] += p * w[t] + q * x[t] + r * y[t] + s * z[t]
+def is_any(block):
+    """Whether an entry is not 0: of a triangular factor, half of the blocks are."""
+    for a in range(4):
+        for b in range(4):
+            if block[a, b] != 0.0:
+                return True
+    return False
+
+
+@reduction
+def add_sixteen(block, rows, out, n_rows):
+    """Add a block of four by four times four rows to four others."""
+    a0, a1, a2, a3 = block[0, 0], block[0, 1], block[0, 2], block[0, 3]
+    b0, b1, b2, b3 = block[1, 0], block[1, 1], block[1, 2], block[1, 3]
+    c0, c1, c2, c3 = block[2, 0], block[2, 1], block[2, 2], block[2, 3]
+    d0, d1, d2, d3 = block[3, 0], block[3, 1], block[3, 2], block[3, 3]
+    w, x, y, z = rows[0], rows[1], rows[2], rows[3]
+    p, q, r, s = out[0], out[1], out[2], out[3]
+    for t in range(n_rows):
+        e, f, g, h = w[t], x[t], y[t], z[t]
+        p[t] += a0 * e + a1 * f + a2 * g + a3 * h
+        q[t] += b0 * e + b1 * f + b2 * g + b3 * h
+        r[t] += c0 * e + c1 * f + c2 * g + c3 * h
+        s[t] += d0 * e + d1 * f + d2 * g + d3 * h
 
 
 @subroutine
-def add_square(row, out):
-    """Add squares."""
-    for t in range(row.size):
-        out[t] += row[t] * row[t]
+def add_squares(rows, out):
+    """Add squares of four rows."""
+    p, q, r, s = rows[0], rows[1], rows[2], rows[3]
+    for t in range(out.size):
+        out[t] += p[t] * p[t] + q[t] * q[t] + r[t] * r[t] + s[t] * s[t]
 
 
 @kernel
