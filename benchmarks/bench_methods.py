@@ -18,6 +18,7 @@ from symgrove import (
     GPTIPSRegressor,
     GSGPRegressor,
     IndependentGPRegressor,
+    M3GPRegressor,
     RDORegressor,
     SpatialGPRegressor,
     TwoSEGPRegressor,
@@ -64,6 +65,7 @@ def against_two_segp() -> Iterator[Line]:
         GSGPRegressor,
         EFSRegressor,
         GPTIPSRegressor,
+        M3GPRegressor,
     )
     models = [kind(random_state=0) for kind in kinds]
     times = best_of(3, *(lambda m=model: m.fit(X, y) for model in models))  # type: ignore[misc]

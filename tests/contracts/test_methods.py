@@ -40,6 +40,8 @@ METHODS = {
     sg.EFSRegressor: {**SMALL, "population_size": 80},
     sg.EGPClassifier: {**SMALL, "n_subsets": 6, "max_trees": 6},
     sg.GPTIPSRegressor: SMALL,
+    sg.M3GPRegressor: SMALL,
+    sg.M3GPClassifier: SMALL,
     sg.GroveRegressor: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }
@@ -57,6 +59,8 @@ NO_SAMPLES = (
     sg.RDORegressor,
     sg.EFSRegressor,
     sg.GPTIPSRegressor,
+    sg.M3GPRegressor,
+    sg.M3GPClassifier,
 )
 # Methods of one model whose bagged variant is another method: both keep the promises.
 BAGGED = {kind: {"n_estimators": 4} for kind in (sg.GOMEARegressor, sg.GSGPRegressor, sg.RDORegressor)}
@@ -277,7 +281,7 @@ def test_the_first_ctrl_c_leaves_a_fitted_model(make, data):
         if progress.values["generation"] == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    parameters = {"target_error": None} if make.kind is sg.StandardGPClassifier else {}
+    parameters = {"target_error": None} if make.kind in (sg.StandardGPClassifier, sg.M3GPClassifier) else {}
     model = make(generations=1000, callbacks=interrupt, **parameters).fit(X, y)
     assert model.stop_reason_ == "interrupted"
     assert model.n_generations_ in (3, 4)
@@ -298,6 +302,9 @@ def test_history_has_a_row_for_each_generation(make, data):
     elif make.kind is sg.EFSRegressor:  # features that are refused before they are computed do not count
         assert history["n_evaluations"][0] == 0
         assert (np.diff(history["n_evaluations"]) <= model.population_size).all()
+    elif "M3GP" in make.kind.__name__:  # a new best is looked at again, without each of its dimensions
+        assert history["n_evaluations"][0] == model.population_size
+        assert (np.diff(history["n_evaluations"]) >= model.population_size).all()
     else:
         assert history["n_evaluations"].tolist() == [n_runs * model.population_size * (g + 1) for g in range(9)]
     assert (np.diff(history["seconds"]) > 0).all()
@@ -324,7 +331,7 @@ def test_formulas_equal_the_members_predictions(make, data):
     np.testing.assert_allclose(weights.sum(), 1.0)
     if make.is_classifier:
         if len(members) == model.model_.ensembles[0].n_samples:  # else members of equal programs vote on their own
-            share = weights @ (members > 0.5)
+            share = weights @ (members > model.model_.ensembles[0].threshold)
             np.testing.assert_allclose(model.predict_proba(frame)[:, 1], share, atol=1e-9)
     elif getattr(model, "aggregation", "mean") == "median":
         np.testing.assert_allclose(np.median(members, axis=0), model.predict(frame), rtol=1e-6)
@@ -388,7 +395,8 @@ def test_more_than_two_classes(make):
     assert model.predict_proba(X).shape == (150, 3)
     np.testing.assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
     assert {member.target for member in model.ensemble_} == set(names)
-    assert model.history_["errors"].shape[:2] == (model.n_generations_ + 1, 3)
+    n_runs = 1 if make.kind is sg.M3GPClassifier else 3  # which has one for all classes
+    assert model.history_["errors"].shape[:2] == (model.n_generations_ + 1, n_runs)
     assert model.history_["max_size"].dtype.kind == "i"
     if hasattr(model, "oob_score_"):
         assert 0.7 < model.oob_score_ <= 1

@@ -172,6 +172,20 @@ def test_squares_combinations_functions_and_sums(make_engine, dtype, n_rows):
     np.testing.assert_allclose(engine.sums(np.abs, vectors), np.abs(rows).sum(axis=1), rtol=1e-12)
 
 
+@pytest.mark.parametrize("n_rows", N_ROWS)
+def test_distances(make_engine, n_rows):
+    engine, rows, vectors, rng = engine_and_rows(make_engine, n_rows)
+    for n_dimensions in (1, 3, 4, 7):
+        index = rng.integers(-2, 9, size=(5, n_dimensions))
+        centres, factors = rng.normal(size=(5, n_dimensions)), rng.normal(size=(5, n_dimensions, n_dimensions))
+        factors[::2] = np.tril(factors[::2])
+        found = engine.fetch(engine.distances(vectors, index, centres, factors))
+        expected = [naive.distance(rows, *each) for each in zip(index, centres, factors, strict=True)]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match="do not go with"):
+        engine.distances(vectors, index, centres[:, 1:], factors)
+
+
 def test_a_vector_with_coefficient_zero_does_not_enter(make_engine):
     engine, *_ = engine_and_rows(make_engine, 30)
     vectors = engine.put(hostile_rows(30))
@@ -244,6 +258,9 @@ def test_the_number_of_threads_changes_no_bit():
                 engine.squares(vectors, on_engine, index),
                 engine.fetch(engine.combine(coefficients, vectors, index)),
                 engine.fetch(engine.apply(np.exp, vectors)),
+                engine.fetch(
+                    engine.distances(vectors, index, coefficients, coefficients[:, :, None] * coefficients[0])
+                ),
                 engine.sums(np.exp, vectors),
                 *engine.summaries(vectors, weights[0], weights[1]),
             ]

@@ -189,6 +189,17 @@ EGP = [
     *number("validation_fraction", "above 0 and below 1", 0, 1.0),
     *whole("n_generations_no_change", 1, 0),
 ]
+EARLY_STOPPING = ("early_stopping", "validation_fraction", "n_generations_no_change")
+M3GP = [
+    *(case for case in PROGRAMS if case[0] in EARLY_STOPPING),
+    *TOURNAMENT,
+    ("init_depth", 1, "init_depth must be a whole number of at least 2, got 1."),
+    *whole("max_depth", 6, 3, 5, highest=10_000),
+    *whole("max_dimensions", 1, 0, highest=10_000),
+    *number("p_crossover", ALWAYS, -0.1, 1.9),
+    *pair("constant_range", (5, -5), 3),
+    *flag("prune_best"),
+]
 GSGP = [
     *(case for case in PROGRAMS if case[0] not in ("max_size", "loss", "variation")),
     *SAMPLES,
@@ -282,6 +293,8 @@ OWN = {
     sg.EFSRegressor: EFS,
     sg.EGPClassifier: EGP,
     sg.GPTIPSRegressor: GPTIPS,
+    sg.M3GPRegressor: M3GP,
+    sg.M3GPClassifier: [*M3GP, *choice("covariance", "'centred', 'uncentred'", "pooled")],
     sg.GroveRegressor: GROVE,
     sg.GroveClassifier: GROVE,
 }

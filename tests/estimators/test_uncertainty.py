@@ -26,6 +26,7 @@ WITHOUT_SAMPLES = (
     sg.RDORegressor,
     sg.EFSRegressor,
     sg.GPTIPSRegressor,
+    sg.M3GPRegressor,
 )
 
 

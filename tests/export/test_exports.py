@@ -70,6 +70,7 @@ PLANS = (
     sg.TwoSEGPClassifier,
     sg.StandardGPClassifier,
     sg.EGPClassifier,
+    sg.M3GPClassifier,
     sg.GroveClassifier,
 )
 

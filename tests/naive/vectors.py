@@ -34,3 +34,12 @@ def summary(values, weight, direction):
     mean = np.average(values, weights=weight)
     spread = np.sqrt(np.average((values - mean) ** 2, weights=weight))
     return values.min(), values.max(), mean, spread, (values - mean) @ direction
+
+
+def distance(vectors, index, centre, factor):
+    """On every row: squared length of a factor times vectors of an index less a centre; negative ones do not enter."""
+    used = [k for k, i in enumerate(index) if i >= 0]
+    out = np.zeros(vectors.shape[1])
+    for a in used:
+        out += sum(factor[a][b] * (vectors[index[b]] - centre[b]) for b in used) ** 2
+    return out

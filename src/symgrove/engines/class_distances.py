@@ -19,14 +19,11 @@ from symgrove.engines.base import Engine, Handle
 from symgrove.forest.forest import Forest, Ids
 
 Matrix = NDArray[np.float64]
-# Of vectors and distances at a time; results do not depend on it.
-VALUES_AT_A_TIME = 1 << 22
-MOST_VECTORS_AT_A_TIME = 1024
-FEWEST_VECTORS_AT_A_TIME = 64
 # Of the variance of a dimension within a class: the share that no other dimensions explain, below which it is singular.
 SMALLEST_PIVOT = 1e-10
 # Of the second moment about the mean of all rows: a variance below this share has lost its digits, and is 0.
 SMALLEST_VARIANCE = 1e-12
+NEARLY_CONSTANT = 1e-12  # a spread below this share of the mean
 
 
 class Geometry(NamedTuple):
@@ -37,14 +34,12 @@ class Geometry(NamedTuple):
     centroids : (n_classes, n_dimensions)
     factors : (n_classes, n_dimensions, n_dimensions)
         Lower triangular; the squared distance is the sum of squares of the coordinates.
-    is_euclidean : (n_classes,)
     error : float
         Share of the rows, by weight, that are nearest to another class; +inf if a dimension is not finite.
     """
 
     centroids: Matrix
     factors: NDArray[np.float64]
-    is_euclidean: NDArray[np.bool_]
     error: float
 
 
@@ -53,10 +48,8 @@ class _Measured(NamedTuple):
 
     centre: Matrix
     spread: Matrix
-    is_usable: NDArray[np.bool_]
     centroids: Matrix
     factors: NDArray[np.float64]
-    is_euclidean: NDArray[np.bool_]
     errors: Matrix
 
 
@@ -78,6 +71,9 @@ class ClassDistances:
         Weight of the rows of each class.
     is_centred : bool
         Whether covariances are about the centroid; else they are second moments about zero.
+    n_at_a_time : int
+        Dimensions, and as many distances, that are there at the same time, or those of one individual if it has more;
+        results do not depend on it.
     """
 
     engine: Engine
@@ -88,16 +84,19 @@ class ClassDistances:
     ones: Handle
     totals: Matrix
     is_centred: bool
+    n_at_a_time: int
 
     @classmethod
-    def of(cls, engine: Engine, weight: Matrix | None, *, is_centred: bool = True) -> ClassDistances:
+    def of(
+        cls, engine: Engine, weight: Matrix | None, *, is_centred: bool = True, n_at_a_time: int = 256
+    ) -> ClassDistances:
         """Distances on all rows of an engine."""
         y = engine.target
         w = np.ones(y.size) if weight is None else np.asarray(weight, dtype=np.float64)
         masks = np.where(y == np.arange(int(y.max()) + 1)[:, None], w, 0.0)
         weights = None if weight is None else engine.put(w)
         put = engine.put(masks), engine.put(y), engine.put(np.ones(y.size))
-        return cls(engine, w, weights, *put, masks.sum(axis=1), is_centred)
+        return cls(engine, w, weights, *put, masks.sum(axis=1), is_centred, n_at_a_time)
 
     @property
     def n_classes(self) -> int:
@@ -106,9 +105,10 @@ class ClassDistances:
     def errors(self, forest: Forest, trees: Ids) -> Matrix:
         """Share of wrong rows of individuals, whose trees are rows of ids, padded with -1."""
         found = np.empty(len(trees))
-        for some in self._batches(trees):
-            n_most = int((trees[some] >= 0).sum(axis=1).max())
-            found[some] = self._measure(forest, _to_the_left(trees[some])[:, :n_most]).errors
+        n_vectors = np.maximum((trees >= 0).sum(axis=1), self.n_classes)
+        for some in batches_of(n_vectors, self.n_at_a_time):
+            own = np.sort(trees[some], axis=1)
+            found[some] = self._measure(forest, own[:, (own >= 0).any(axis=0)]).errors
         return found
 
     def geometry(self, forest: Forest, trees: Ids) -> Geometry:
@@ -116,22 +116,28 @@ class ClassDistances:
         own = self._measure(forest, trees[None])
         centre, spread = own.centre[0], own.spread[0]
         centroids = centre + own.centroids * spread
-        return Geometry(centroids, own.factors / spread, own.is_euclidean, float(own.errors[0]))
-
-    def _batches(self, trees: Ids) -> Iterator[NDArray[np.intp]]:
-        """Individuals that are measured together, such of equally many dimensions side by side."""
-        n_vectors = np.maximum((trees >= 0).sum(axis=1), self.n_classes)
-        order = np.argsort(n_vectors, kind="stable")
-        most, start, n_so_far = vectors_at_a_time(self.engine.n_rows), 0, 0
-        for i, n_own in enumerate(n_vectors[order].tolist()):
-            if i > start and n_so_far + n_own > most:
-                yield order[start:i]
-                start, n_so_far = i, 0
-            n_so_far += n_own
-        yield order[start:]
+        return Geometry(centroids, own.factors / spread, float(own.errors[0]))
 
     def _measure(self, forest: Forest, trees: Ids) -> _Measured:
-        n, n_classes = len(trees), self.n_classes
+        n_classes, n_dimensions = self.n_classes, trees.shape[1]
+        index, scaled, centre, spread = self._look_at(forest, trees)
+        is_usable = (index >= 0).any(axis=1)
+        all_index = np.tile(index, (n_classes, 1))
+        centroids, moments = self._moments(scaled, all_index)
+        covariances = self._covariances(centroids, moments, np.tile(centre / spread, (n_classes, 1)))
+        diagonal = np.arange(n_dimensions)
+        covariances[:, diagonal, diagonal] += all_index < 0  # what is not there has nothing to do with the others
+        factors, is_singular = whitening(covariances)
+        factors[is_singular] = np.tile(spread, (n_classes, 1))[is_singular, :, None] * np.eye(n_dimensions)
+        distances = self.engine.distances(scaled, all_index, centroids, factors)
+        errors = np.where(is_usable, self._wrong(distances, len(trees)), np.inf)
+        return _Measured(centre, spread, centroids, factors, errors)
+
+    def _look_at(self, forest: Forest, trees: Ids) -> tuple[NDArray[np.intp], Handle, Matrix, Matrix]:
+        """Where individuals find the vectors of their trees, these vectors standardised, and centres and spreads.
+
+        An individual with a tree that is not finite on some row finds nothing.
+        """
         distinct, position = np.unique(trees, return_inverse=True)
         is_tree = distinct >= 0
         index = position.reshape(trees.shape) - int((~is_tree).sum())  # -1 stays -1: it sorts first
@@ -139,25 +145,13 @@ class ClassDistances:
         seen = self.engine.summaries(vectors, self.weight, np.zeros(self.weight.size))
         with np.errstate(all="ignore"):
             is_finite = np.isfinite(seen.high - seen.low) & np.isfinite(seen.spread) & np.isfinite(seen.mean)
+            varies = seen.spread > NEARLY_CONSTANT * np.abs(seen.mean)
         centre = np.where(is_finite, seen.mean, 0.0)
-        spread = np.where(is_finite & (seen.spread > 0), seen.spread, 1.0)
-        is_usable = ((index < 0) | is_finite[index]).all(axis=1)
-        index = np.where(is_usable[:, None], index, -1)
-        own_centre, own_spread = (np.where(index >= 0, own[index], fill) for own, fill in ((centre, 0.0), (spread, 1.0)))
-        scaled = vectors.standardized(centre, spread)
-        all_index = np.tile(index, (n_classes, 1))
-        is_there = all_index >= 0
-        centroids, moments = self._moments(scaled, all_index)
-        with np.errstate(all="ignore"):
-            spreads = np.tile(own_spread, (n_classes, 1))
-            covariances = self._covariances(centroids, moments, np.tile(own_centre, (n_classes, 1)) / spreads)
-        diagonal = np.arange(index.shape[1])
-        covariances[:, diagonal, diagonal] = np.where(is_there, covariances[:, diagonal, diagonal], 1.0)
-        factors, is_euclidean = whitening(covariances)
-        factors[is_euclidean] = spreads[is_euclidean, :, None] * np.eye(index.shape[1])
-        distances = self.engine.distances(scaled, all_index, centroids, factors)
-        errors = np.where(is_usable, self._wrong(distances, n), np.inf)
-        return _Measured(own_centre, own_spread, is_usable, centroids, factors, is_euclidean, errors)
+        spread = np.where(is_finite & varies, seen.spread, np.maximum(np.abs(centre), 1.0))
+        is_broken = ((index >= 0) & ~is_finite[index]).any(axis=1)
+        index[is_broken] = -1
+        own = [np.where(index >= 0, values[index], fill) for values, fill in ((centre, 0.0), (spread, 1.0))]
+        return index, vectors.standardized(centre, spread), own[0], own[1]
 
     def _moments(self, scaled: Handle, index: NDArray[np.intp]) -> tuple[Matrix, NDArray[np.float64]]:
         """Means of the classes, and means of products, about the centre and in units of the spread."""
@@ -173,7 +167,8 @@ class ClassDistances:
             found = moments - centroids[:, :, None] * centroids[:, None, :]
             diagonal = np.arange(zero.shape[1])
             variances, squares = found[:, diagonal, diagonal], moments[:, diagonal, diagonal]
-            found[:, diagonal, diagonal] = np.where(variances > SMALLEST_VARIANCE * squares, variances, 0.0)
+            lowest = SMALLEST_VARIANCE * np.maximum(squares, SMALLEST_VARIANCE)
+            found[:, diagonal, diagonal] = np.where(variances > lowest, variances, 0.0)
             return found
         cross = centroids[:, :, None] * zero[:, None, :]
         return moments + cross + cross.transpose(0, 2, 1) + zero[:, :, None] * zero[:, None, :]
@@ -202,18 +197,13 @@ def whitening(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return factors, is_singular
 
 
-def _to_the_left(trees: Ids) -> Ids:
-    """Rows of ids with what is missing at the end."""
-    order = np.argsort(trees < 0, axis=1, kind="stable")
-    return np.take_along_axis(trees, order, axis=1)
-
-
-def vectors_at_a_time(n_rows: int) -> int:
-    """Vectors of trees, and as many of distances, that are there at the same time."""
-    return int(np.clip(VALUES_AT_A_TIME // n_rows, FEWEST_VECTORS_AT_A_TIME, MOST_VECTORS_AT_A_TIME))
-
-
-def n_vectors_of_distances(n_rows: int, n_dimensions: int, n_classes: int) -> int:
-    """Vectors over all rows that this takes at most, for individuals of at most so many dimensions."""
-    n_most = max(vectors_at_a_time(n_rows), n_dimensions, n_classes)
-    return 2 * n_most + n_classes + 3
+def batches_of(n_vectors: NDArray[np.intp], n_at_a_time: int) -> Iterator[NDArray[np.intp]]:
+    """Individuals that have at most so many vectors together, such of equally many side by side."""
+    order = np.argsort(n_vectors, kind="stable")
+    start, n_so_far = 0, 0
+    for i, n_own in enumerate(n_vectors[order].tolist()):
+        if i > start and n_so_far + n_own > n_at_a_time:
+            yield order[start:i]
+            start, n_so_far = i, 0
+        n_so_far += n_own
+    yield order[start:]

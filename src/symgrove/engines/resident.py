@@ -239,15 +239,15 @@ def combine(share_out: ShareOut, coefficients: Matrix, vectors: HostVectors, ind
     return vectors_in(out)
 
 
-def distances(
-    share_out: ShareOut, vectors: HostVectors, index: Index, centres: Matrix, factors: Matrix
-) -> HostVectors:
+def distances(share_out: ShareOut, vectors: HostVectors, index: Index, centres: Matrix, factors: Matrix) -> HostVectors:
     """See `Engine.distances`."""
     own_index = _checked(index, vectors, len(index))
     centres, factors = (np.ascontiguousarray(given, dtype=np.float64) for given in (centres, factors))
     n, k = own_index.shape
     if centres.shape != (n, k) or factors.shape != (n, k, k):
-        raise ValueError(f"{centres.shape} centres and {factors.shape} factors do not go with {own_index.shape} vectors.")
+        raise ValueError(
+            f"{centres.shape} centres and {factors.shape} factors do not go with {own_index.shape} vectors."
+        )
     out = np.empty((n, vectors.n_rows))
 
     def work(own: list[Any], check: Callable[[], None]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_pair, check_whole
-from symgrove.engines.class_distances import ClassDistances, n_vectors_of_distances
-from symgrove.engines.linear_heads import LinearHeads, n_vectors_of_heads
+from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
+from symgrove.engines.class_distances import ClassDistances
+from symgrove.engines.linear_heads import LinearHeads
 from symgrove.estimators.classic_gp import SINGLE_MODEL
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
@@ -20,13 +21,12 @@ from symgrove.estimators.parameters import (
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.losses import THRESHOLD
 from symgrove.forest.random_programs import RandomPrograms
-from symgrove.methods.m3gp import M3GP, DimensionHead, DistanceHead, LinearHead
-from symgrove.methods.memory import Footprint, Needs, check_needs, program_needs
+from symgrove.methods.m3gp import M3GP, OWN_SHARE, DimensionHead, DistanceHead, LinearHead, Vectors, own_vectors
+from symgrove.methods.memory import NUMBER, Footprint, Needs, check_needs, program_needs
 from symgrove.methods.problem import Problem
 from symgrove.methods.programs import Fitted, TargetSetup, evolutions_of
 from symgrove.methods.side_by_side import SideBySide, States
 from symgrove.models.checked_rows import class_places
-from symgrove.models.ensemble import with_names
 from symgrove.models.program_model import ProgramModel
 from symgrove.variation.dimensions import DimensionVariation
 
@@ -34,8 +34,8 @@ FUNCTIONS = ("add", "sub", "mul", "pdiv")
 P_FUNCTION = 0.5  # that a grown tree goes on
 COVARIANCES = ("centred", "uncentred")
 _TEXT = (
-    "Individuals are sets of formulas, which map rows to new dimensions. They begin with one dimension; variation changes "
-    "a formula, or adds, removes or exchanges a whole dimension. "
+    "Individuals are sets of formulas, which map rows to new dimensions. They begin with one dimension; variation "
+    "changes a formula, or adds, removes or exchanges a whole dimension. "
 )
 _PARAMETERS = {
     "population_size": ("int", "Individuals in the population."),
@@ -44,8 +44,8 @@ _PARAMETERS = {
     "max_depth": ("int", "Children with a formula of greater depth are dropped."),
     "p_crossover": (
         "float",
-        "Chance of a crossover: branches of one formula each are swapped, or a dimension is exchanged; else a mutation: "
-        "a new branch, a new dimension, or a dimension less. Kinds of each are equally likely.",
+        "Chance of a crossover: branches of one formula each are swapped, or a dimension is exchanged; else a "
+        "mutation: a new branch, a new dimension, or a dimension less. Kinds of each are equally likely.",
     ),
     "max_dimensions": ("int", "An individual with so many dimensions gets no more."),
     "prune_best": (
@@ -94,6 +94,28 @@ def _check(p: M3GPParameters) -> None:
     check_early_stopping(p)
 
 
+def _budget(p: M3GPParameters) -> int:
+    return DEFAULT_MEMORY_BUDGET if p.memory_budget is None else int(p.memory_budget)
+
+
+def _vectors(p: M3GPParameters, n_rows: int, n_classes: int = 1) -> Vectors:
+    return own_vectors(n_rows, int(p.max_dimensions), n_classes, _budget(p))
+
+
+def _needs(p: M3GPParameters, problem: Problem, n_classes: int) -> Needs:
+    """What a fit needs, of one evolution however many targets there are."""
+    n_rows, n_targets = len(problem.training.X), len(problem.training.targets)
+    vectors = _vectors(p, n_rows, n_classes)
+    fixed = NUMBER * n_rows * vectors.n_fewest // n_targets
+    own = Footprint(1, 1, 1, OWN_SHARE * n_targets, vectors.n_more, fixed)
+    return program_needs(problem, p.dtype, _budget(p), own)
+
+
+def _within_memory(p: M3GPParameters, problem: Problem, needs: Needs) -> Problem:
+    check_needs(needs, _budget(p), len(problem.training.X), "max_dimensions")
+    return problem
+
+
 def _make_part(p: M3GPParameters, target: TargetSetup, head: DimensionHead, threshold: float) -> M3GP:
     source = RandomPrograms(target.forest, p.constant_range, p.init_depth - 1)
     return M3GP(
@@ -125,7 +147,7 @@ def _make_part(p: M3GPParameters, target: TargetSetup, head: DimensionHead, thre
     },
     attributes=_ATTRIBUTES,
     classes=(
-        "Two classes: the second where it is nearer. More classes: a class's score is 1 / (1 + squared distance), and "
+        "Two classes: the second where it is nearer. More classes: a class's score is 1 / sqrt(1 + distance²), and "
         "scores divided by their sum are the shares; the nearest class is predicted."
     ),
 )
@@ -147,7 +169,9 @@ class M3GPClassifier(M3GPParameters, Classifier):
         return evolutions_of(problem._replace(training=training._replace(targets=places)), evaluation, self.make_part)
 
     def make_part(self, target: TargetSetup) -> M3GP:
-        distances = ClassDistances.of(target.engine, target.weight, is_centred=self.covariance == "centred")
+        is_centred, n_classes = self.covariance == "centred", int(target.engine.target.max()) + 1
+        n_at_a_time = _vectors(self, target.engine.n_rows, n_classes).n_at_a_time
+        distances = ClassDistances.of(target.engine, target.weight, is_centred=is_centred, n_at_a_time=n_at_a_time)
         threshold = 0.0 if distances.n_classes == 2 else THRESHOLD
         return _make_part(self, target, DistanceHead(distances), threshold)
 
@@ -158,13 +182,10 @@ class M3GPClassifier(M3GPParameters, Classifier):
         return fitted._replace(model=model.with_names(state[0].forest, named))
 
     def _within_memory(self, problem: Problem) -> Problem:
-        check_needs(self._needs(problem), self._memory_budget(), len(problem.training.X), "max_dimensions")
-        return problem
+        return _within_memory(self, problem, self._needs(problem))
 
     def _needs(self, problem: Problem) -> Needs:
-        n_rows, n_targets = len(problem.training.X), len(problem.training.targets)
-        n_own = n_vectors_of_distances(n_rows, int(self.max_dimensions), max(2, n_targets))
-        return program_needs(problem, self.dtype, self._memory_budget(), Footprint(1, 1, 1, None, n_own))
+        return _needs(self, problem, max(2, len(problem.training.targets)))
 
 
 @document(
@@ -183,8 +204,11 @@ class M3GPRegressor(M3GPParameters, Regressor):
         _check(self)
 
     def make_part(self, target: TargetSetup) -> M3GP:
-        return _make_part(self, target, LinearHead(LinearHeads.of(target.engine, target.weight)), THRESHOLD)
+        heads = LinearHeads.of(target.engine, target.weight)
+        return _make_part(self, target, LinearHead(heads, _vectors(self, target.engine.n_rows).n_at_a_time), THRESHOLD)
 
-    def _footprint(self) -> Footprint:
-        n_own = n_vectors_of_heads(int(self.max_dimensions))
-        return Footprint(1, 1, 1, None, n_own, advice="max_dimensions")
+    def _within_memory(self, problem: Problem) -> Problem:
+        return _within_memory(self, problem, self._needs(problem))
+
+    def _needs(self, problem: Problem) -> Needs:
+        return _needs(self, problem, 1)

@@ -14,6 +14,9 @@ from symgrove.forest.latex import latex_name, latex_number
 from symgrove.forest.primitive_table import Primitive
 from symgrove.models.plan import MemberBlock, Plan, Step
 
+# Characters of an expression that is written inside another; a distance should stand on one line.
+LONGEST = 200
+LONGEST_OF_NAMED = 2000
 # Steps that are no primitives.
 _TEXT = {"quotient": "({0} / {1})", "within": "clip({0}, {n0}, {n1})", "finite": "finite({0}, {n0})"}
 _LATEX = {
@@ -28,6 +31,7 @@ _MEANINGS = {
     "clip": "clip(a, low, high) is a within low and high",
     "finite": "finite(a, b) is a, or b where a is not a finite number",
     "logistic": "logistic(a) is 1 / (1 + exp(-a))",
+    "distance": "distance(class) is the distance from the centroid of the class",
     "vote": "vote(a, b) is 1 for a > b, else 0",
     "interquartile_mean": "interquartile_mean is the mean without the lowest and the highest quarter (rounded down)",
     "weighted_mean_of_finite": "weighted_mean_of_finite is the sum over those that are finite, divided by the sum of "
@@ -59,9 +63,13 @@ class _Style(NamedTuple):
 
 
 def equations(plan: Plan, style: str = "text") -> str:
-    """The model as equations, the result first."""
+    """The model as equations: dimensions and distances of classes in them, if it has any, then the result."""
     own = _text_style(plan) if style == "text" else _latex_style(plan)
-    written = write_steps(plan, own.write, lambda i: own.label("t", i), longest=200)
+    longest = LONGEST_OF_NAMED if plan.names else LONGEST
+    written = write_steps(plan, own.write, lambda i: _step_name(own, plan, i), longest=longest, named=plan.names)
+    steps: dict[str, list[str]] = {"dimension": [], "distance": [], "": []}
+    for step, expression, _ in written.assignments:
+        steps[plan.names.get(step, ("", 0))[0]].append(f"{_step_name(own, plan, step)} = {expression}")
     members: list[str] = []
     results: list[str] = []
     for k, target in enumerate(plan.targets):
@@ -72,10 +80,12 @@ def equations(plan: Plan, style: str = "text") -> str:
             names.append(_combined(own, block, [own.label("m", start + j + 1) for j in range(len(block.rows))]))
         results.append(f"{_result_name(own, plan, k)} = {_target(own, target.base, target.weights, names)}")
     rows = [
+        *steps["dimension"],
+        *steps["distance"],
         *_corrected(own, plan),
         *results,
         *(f"{own.label('m', j + 1)} = {text}" for j, text in enumerate(members)),
-        *(f"{own.label('t', a.step)} = {a.expression}" for a in written.assignments),
+        *steps[""],
     ]
     if style == "latex":
         inside = " \\\\\n".join(row.replace(" = ", " &= ", 1) for row in rows)
@@ -85,6 +95,14 @@ def equations(plan: Plan, style: str = "text") -> str:
     users = [row for row in used_primitives(plan).values() if row.function is not None]
     meanings += [_own_meaning(row) for row in users]
     return text + ("\nwhere " + ";\n      ".join(meanings) + "." if meanings else "")
+
+
+def _step_name(own: _Style, plan: Plan, step: int) -> str:
+    kind, place = plan.names.get(step, ("", step))
+    if kind == "distance":
+        assert plan.classes is not None
+        return own.call("distance", [own.feature(str(plan.classes[place]))])
+    return own.label("z" if kind == "dimension" else "t", place)
 
 
 def _result_name(own: _Style, plan: Plan, k: int) -> str:

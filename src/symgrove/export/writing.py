@@ -42,6 +42,7 @@ def write_steps(
     longest_repeated: int = 0,
     *,
     names_values: bool = False,
+    named: Collection[int] = (),
 ) -> Written:
     """Expressions of all steps.
 
@@ -57,6 +58,8 @@ def write_steps(
         Characters up to which an expression is written inside another, and inside one that repeats it.
     names_values : bool
         Whether values of blocks have names too, for languages that repeat them in each member.
+    named : collection of int
+        Steps that have a name in any case, unless they are features or constants.
     """
     uses = plan.count_uses()
     is_repeated = [False] * len(plan.steps)
@@ -65,6 +68,7 @@ def write_steps(
             for arg in step.args:
                 is_repeated[arg] = True
     values = {value for block in plan.blocks for value in block.values} if names_values else set()
+    values |= set(named)
     assignments: list[Assignment] = []
     text_of: dict[int, str] = {}
     needs_of: dict[int, frozenset[int]] = {}

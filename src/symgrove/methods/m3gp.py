@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.engines.class_distances import ClassDistances
+from symgrove.engines.class_distances import ClassDistances, batches_of
 from symgrove.engines.linear_heads import LinearHeads
 from symgrove.fitness.moments import Samples
 from symgrove.forest.distance import add_distance
@@ -36,6 +36,11 @@ from symgrove.methods.gp import Matrix, ProgramMethod
 from symgrove.models.ensemble import NamedNode
 from symgrove.rng import stream
 from symgrove.variation.dimensions import DimensionVariation, without_empty_columns
+
+# Numbers in the vectors of individuals that are looked at together; results do not depend on it.
+VALUES_AT_A_TIME = 1 << 22
+MOST_AT_A_TIME = 1024
+OWN_SHARE = 0.125  # of the memory budget, for more than one individual at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +76,13 @@ class LinearHead(DimensionHead):
     """A linear regression on the dimensions."""
 
     heads: LinearHeads
+    n_at_a_time: int
 
     def errors(self, forest: Forest, individuals: Ids) -> Matrix:
-        return self.heads.fit(forest, individuals).error
+        found = np.empty(len(individuals))
+        for some in batches_of((individuals >= 0).sum(axis=1), self.n_at_a_time):
+            found[some] = self.heads.fit(forest, without_empty_columns(individuals[some])).error
+        return found
 
     def programs(self, forest: Forest, trees: Ids) -> Said:
         found = self.heads.fit(forest, trees[None])
@@ -86,7 +95,7 @@ class DistanceHead(DimensionHead):
     """The class with the nearest centroid.
 
     Of two classes: the distance from the first less that from the second, which is above 0 where the second is nearer.
-    Of more: 1 / (1 + distance) for each.
+    Of more: 1 / sqrt(1 + distance²) for each.
     """
 
     distances: ClassDistances
@@ -101,8 +110,7 @@ class DistanceHead(DimensionHead):
         named += [NamedNode("distance", c, root) for c, root in enumerate(own)]
         if len(own) == 2:
             return Said([forest.apply("sub", *own)], tuple(named))
-        one = forest.constant(1.0)
-        return Said([forest.apply("pdiv", one, forest.apply("add", one, root)) for root in own], tuple(named))
+        return Said([forest.apply("aq", forest.constant(1.0), root) for root in own], tuple(named))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,11 +148,10 @@ class M3GP(ProgramMethod):
     def _next_population(self, state: M3GPState) -> Ids:
         """The best and children of tournament winners: of individuals in order, the first of those drawn."""
         rng = stream(self.seed, "variation", state.generation)
-        n, n_columns = state.population.shape
         found = [np.concatenate([state.population[:1], np.full((1, 1), -1)], axis=1)]
         n_missing = self.population_size - 1
         while n_missing > 0:
-            drawn = rng.integers(n, size=(2, n_missing, self.tournament_size))
+            drawn = rng.integers(self.population_size, size=(2, n_missing, self.tournament_size))
             mothers, fathers = state.population[drawn.min(axis=2)]
             children = self.vary(state.forest, mothers, fathers, rng)[:n_missing]
             found.append(children)
@@ -185,9 +192,7 @@ class M3GP(ProgramMethod):
         population[0] = -1
         population[0, : kept.size], errors[0] = kept, error
         n_evaluations = state.n_evaluations + n_tried
-        return replace(
-            state, population=without_empty_columns(population), errors=errors, n_evaluations=n_evaluations
-        )
+        return replace(state, population=without_empty_columns(population), errors=errors, n_evaluations=n_evaluations)
 
     def said(self, state: M3GPState) -> tuple[list[Elites], tuple[NamedNode, ...]]:
         """The best individual, its trees simplified: its program for each target, and named nodes."""
@@ -249,3 +254,29 @@ def _n_nodes(forest: Forest, population: Ids) -> NDArray[np.int64]:
     is_tree = population >= 0
     sizes = forest.size(np.where(is_tree, population, 0)).astype(np.int64)
     return np.where(is_tree, sizes, 0).sum(axis=1)
+
+
+class Vectors(NamedTuple):
+    """Vectors over all rows that a head has at the same time.
+
+    Attributes
+    ----------
+    n_fewest : int
+        In any case, those of one individual.
+    n_more : int
+        If there is room, at most.
+    n_at_a_time : int
+        Dimensions of all individuals that are looked at together, and as many vectors made of them.
+    """
+
+    n_fewest: int
+    n_more: int
+    n_at_a_time: int
+
+
+def own_vectors(n_rows: int, max_dimensions: int, n_classes: int, budget: int) -> Vectors:
+    """Of a run on so many rows; `budget` is the number of bytes for a whole fit."""
+    n_one = max(max_dimensions, n_classes)
+    n_most = max(min(VALUES_AT_A_TIME // n_rows, MOST_AT_A_TIME), n_one)
+    n_more = min(n_most - n_one, int(OWN_SHARE * budget) // (16 * n_rows))
+    return Vectors(2 * n_one + 2 * n_classes + 6, 2 * (n_most - n_one), n_one + n_more)

@@ -38,6 +38,9 @@ class Pooled(NamedTuple):
     weight: NDArray[np.float64]
 
 
+NAMED_KINDS = ("dimension", "distance")
+
+
 class NamedNode(NamedTuple):
     """A node of a forest that is shown under a name: a "dimension" and its number, or the "distance" from a class and
     its place."""

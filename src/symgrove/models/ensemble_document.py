@@ -15,12 +15,13 @@ from symgrove.models.document import (
     programs_from,
     standardization_from,
 )
-from symgrove.models.ensemble import COMBINE, Ensemble
+from symgrove.models.ensemble import COMBINE, NAMED_KINDS, Ensemble, NamedNode
 
 
 def ensemble_to_document(ensemble: Ensemble) -> Document:
     """An ensemble of programs."""
     weights = {} if ensemble.weights is None else {"weights": ensemble.weights.tolist()}
+    named = {"named": [each._asdict() for each in ensemble.named]} if ensemble.named else {}
     return {
         "kind": "programs",
         "forest": forest_to_document(ensemble.forest),
@@ -34,6 +35,7 @@ def ensemble_to_document(ensemble: Ensemble) -> Document:
         "aggregation": ensemble.aggregation,
         "threshold": ensemble.threshold,
         **weights,
+        **named,
     }
 
 
@@ -57,6 +59,21 @@ def ensemble_from_document(
         entries.text("aggregation", tuple(COMBINE)),
         entries.number("threshold"),
         _weights(entries, program_of.size),
+        _named(entries, len(forest)),
+    )
+
+
+def _named(entries: Entries, n_nodes: int) -> tuple[NamedNode, ...]:
+    """Parts of programs that have a name; most ensembles have none."""
+    if "named" not in entries:
+        return ()
+    return tuple(
+        NamedNode(
+            each.text("kind", NAMED_KINDS),
+            each.whole("place"),
+            each.whole("node", 0, n_nodes - 1),
+        )
+        for each in entries.each("named")
     )
 
 

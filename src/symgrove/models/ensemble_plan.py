@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from symgrove.models.ensemble import Ensemble, shares_of
 from symgrove.models.plan import Graph, MemberBlock, PlanTarget, Row
 from symgrove.models.task import Task
@@ -12,6 +14,9 @@ def ensemble_target(graph: Graph, ensemble: Ensemble, task: Task) -> PlanTarget:
     classes = task.classes
     features = graph.features(ensemble.standardization, None)
     values = tuple(graph.programs(ensemble.forest, ensemble.programs, features))
+    named = np.array([each.node for each in ensemble.named], dtype=np.int64)
+    steps = graph.programs(ensemble.forest, named, features)
+    graph.names |= {step: (each.kind, each.place) for step, each in zip(steps, ensemble.named, strict=True)}
     if classes is None and ensemble.is_mean:
         slope, intercept, weight = ensemble.pooled()
         rows = tuple(Row((i,), (float(slope[i]),), float(intercept[i])) for i in range(ensemble.programs.size))

@@ -142,4 +142,5 @@ class Model(ABC):
         """What the model computes for one row, for exports; `origin` is the name of the estimator."""
         graph = Graph()
         targets = self.plan_targets(graph)
-        return Plan(origin, features, plain_labels(self.task.classes), graph.steps, targets, correction, intervals)
+        classes = plain_labels(self.task.classes)
+        return Plan(origin, features, classes, graph.steps, targets, correction, intervals, graph.names)

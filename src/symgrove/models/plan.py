@@ -109,6 +109,8 @@ class Plan:
         What is done with the probabilities at the end.
     intervals : ConformalScores or None
         How wide intervals are, in languages that have them.
+    names : dict
+        Of steps that equations show under a name: "dimension" and its number, or "distance" and the place of a class.
     """
 
     origin: str
@@ -118,6 +120,7 @@ class Plan:
     targets: tuple[PlanTarget, ...]
     correction: Correction | None = None
     intervals: ConformalScores | None = None
+    names: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     @property
     def blocks(self) -> list[MemberBlock]:
@@ -142,6 +145,7 @@ class Graph:
 
     steps: list[Step] = field(default_factory=list)
     index_of: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    names: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     def add(self, name: str, *args: int, numbers: tuple[float, ...] = (), primitive: Primitive | None = None) -> int:
         """The place of a step, which is made if it is new."""

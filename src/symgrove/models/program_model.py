@@ -193,6 +193,9 @@ def program_model_from(
             "classes."
         )
     ensembles = tuple(ensemble_from_document(e, n_features, primitives, allowance) for e in own)
+    n_classes = 0 if task.classes is None else task.classes.size
+    if any(n.kind == "distance" and n.place >= n_classes for ensemble in ensembles for n in ensemble.named):
+        raise ValueError(f"the file names distances from other classes than the {n_classes} of its estimator.")
     inside, outside = (
         tuple(e.numbers(name, m.n_samples, is_optional=True) for e, m in zip(errors, ensembles, strict=True))
         for name in ("in_bag", "out_of_bag")
