@@ -18,6 +18,7 @@ from symgrove import (
     GPTIPSRegressor,
     GSGPRegressor,
     IndependentGPRegressor,
+    M3GPClassifier,
     M3GPRegressor,
     RDORegressor,
     SpatialGPRegressor,
@@ -67,6 +68,7 @@ def against_two_segp() -> Iterator[Line]:
         GPTIPSRegressor,
         M3GPRegressor,
     )
+    kinds = (TwoSEGPRegressor, DivNichGPRegressor, SpatialGPRegressor, ClassicGPRegressor, GSGPRegressor)
     models = [kind(random_state=0) for kind in kinds]
     times = best_of(3, *(lambda m=model: m.fit(X, y) for model in models))  # type: ignore[misc]
     for kind, seconds in zip(kinds[1:], times[1:], strict=True):
@@ -84,6 +86,12 @@ def trees_and_forests() -> Iterator[Line]:
     X, y, name = load_asn(0)
     seconds = best_of(2, lambda: EGPClassifier(random_state=0).fit(X, y > np.median(y)))[0]
     yield Line("EGPClassifier, seconds of a fit", seconds, "<= 15", f"{name}, above or below the median")
+def dimensions() -> Iterator[Line]:
+    X, y, name = load_asn(0)
+    for model, target in ((M3GPRegressor(random_state=0), y), (M3GPClassifier(random_state=0), y > np.median(y))):
+        seconds = best_of(2, lambda m=model, t=target: m.fit(X, t))[0]  # type: ignore[misc]
+        detail = f"{name}: {model.history_['mean_dimensions'][-1]:.1f} dimensions in the end"
+        yield Line(f"{type(model).__name__}, seconds of a fit", seconds, "<= 30", detail)
 
 
 def optimal_mixing() -> Iterator[Line]:
@@ -114,5 +122,6 @@ def lines() -> Iterator[Line]:
     yield from against_two_segp()
     yield from desired_operator()
     yield from trees_and_forests()
+    yield from dimensions()
     yield from optimal_mixing()
     yield from independent()

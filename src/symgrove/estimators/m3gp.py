@@ -21,7 +21,7 @@ from symgrove.estimators.parameters import (
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.losses import THRESHOLD
 from symgrove.forest.random_programs import RandomPrograms
-from symgrove.methods.m3gp import M3GP, OWN_SHARE, DimensionHead, DistanceHead, LinearHead, Vectors, own_vectors
+from symgrove.methods.m3gp import M3GP, OWN_SHARE, DimensionHead, DistanceHead, LinearHead, VectorRoom, own_vectors
 from symgrove.methods.memory import NUMBER, Footprint, Needs, check_needs, program_needs
 from symgrove.methods.problem import Problem
 from symgrove.methods.programs import Fitted, TargetSetup, evolutions_of
@@ -98,7 +98,7 @@ def _budget(p: M3GPParameters) -> int:
     return DEFAULT_MEMORY_BUDGET if p.memory_budget is None else int(p.memory_budget)
 
 
-def _vectors(p: M3GPParameters, n_rows: int, n_classes: int = 1) -> Vectors:
+def _vectors(p: M3GPParameters, n_rows: int, n_classes: int = 1) -> VectorRoom:
     return own_vectors(n_rows, int(p.max_dimensions), n_classes, _budget(p))
 
 

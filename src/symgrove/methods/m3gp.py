@@ -256,8 +256,8 @@ def _n_nodes(forest: Forest, population: Ids) -> NDArray[np.int64]:
     return np.where(is_tree, sizes, 0).sum(axis=1)
 
 
-class Vectors(NamedTuple):
-    """Vectors over all rows that a head has at the same time.
+class VectorRoom(NamedTuple):
+    """How many vectors over all rows a head has at the same time.
 
     Attributes
     ----------
@@ -274,9 +274,9 @@ class Vectors(NamedTuple):
     n_at_a_time: int
 
 
-def own_vectors(n_rows: int, max_dimensions: int, n_classes: int, budget: int) -> Vectors:
+def own_vectors(n_rows: int, max_dimensions: int, n_classes: int, budget: int) -> VectorRoom:
     """Of a run on so many rows; `budget` is the number of bytes for a whole fit."""
     n_one = max(max_dimensions, n_classes)
     n_most = max(min(VALUES_AT_A_TIME // n_rows, MOST_AT_A_TIME), n_one)
     n_more = min(n_most - n_one, int(OWN_SHARE * budget) // (16 * n_rows))
-    return Vectors(2 * n_one + 2 * n_classes + 6, 2 * (n_most - n_one), n_one + n_more)
+    return VectorRoom(2 * n_one + 2 * n_classes + 6, 2 * (n_most - n_one), n_one + n_more)
