@@ -13,7 +13,7 @@ from tests.contracts.test_methods import GROVE, MAKERS, Maker, target_of
 # Methods that keep a vector for each individual, of which few fit into a small budget, or try many changes of each.
 IN_SMALL_MEMORY = {
     **{f"GOMEA{name}": {"population_size": 60} for name in ("Regressor", "Classifier", "Regressor-bagged")},
-    **{f"M3GP{name}": {"max_dimensions": 8} for name in ("Regressor", "Classifier")},
+    **{f"M3GP{name}": {"population_size": 60, "max_dimensions": 8} for name in ("Regressor", "Classifier")},
     "GSGPRegressor": {"population_size": 16, "n_estimators": 1},
     "EFSRegressor": {"population_size": 16, "archive_size": 16},
     "GSGPRegressor-bagged": {"population_size": 10, "n_estimators": 6},
