@@ -66,9 +66,7 @@ def against_two_segp() -> Iterator[Line]:
         GSGPRegressor,
         EFSRegressor,
         GPTIPSRegressor,
-        M3GPRegressor,
     )
-    kinds = (TwoSEGPRegressor, DivNichGPRegressor, SpatialGPRegressor, ClassicGPRegressor, GSGPRegressor)
     models = [kind(random_state=0) for kind in kinds]
     times = best_of(3, *(lambda m=model: m.fit(X, y) for model in models))  # type: ignore[misc]
     for kind, seconds in zip(kinds[1:], times[1:], strict=True):
@@ -86,6 +84,8 @@ def trees_and_forests() -> Iterator[Line]:
     X, y, name = load_asn(0)
     seconds = best_of(2, lambda: EGPClassifier(random_state=0).fit(X, y > np.median(y)))[0]
     yield Line("EGPClassifier, seconds of a fit", seconds, "<= 15", f"{name}, above or below the median")
+
+
 def dimensions() -> Iterator[Line]:
     X, y, name = load_asn(0)
     for model, target in ((M3GPRegressor(random_state=0), y), (M3GPClassifier(random_state=0), y > np.median(y))):
