@@ -14,12 +14,8 @@ def key_of(individual, X, score):
 
 def run(X, functions, population_size, generations, stream, score, rules):
     """Yield (population from best to worst, error of the best) before the first and after each generation."""
-    rng = stream("init")
-
-    def new_tree(rng):
-        return variation.grow(rng, functions, X.shape[1], None, rules["height"], 1, p_function=P_FUNCTION)
-
-    population, best = [[new_tree(rng)] for _ in range(population_size)], None
+    rng, best = stream("init"), None
+    population = [[new_tree(rng, functions, X.shape[1], rules)] for _ in range(population_size)]
     for generation in range(generations + 1):
         keys = [key_of(individual, X, score) for individual in population]
         order = sorted(range(population_size), key=lambda i: keys[i])
@@ -28,14 +24,22 @@ def run(X, functions, population_size, generations, stream, score, rules):
             population[0], key = pruned(population[0], key, X, score)
         best = key
         yield population, key[0]
-        rng = stream("variation", generation)
-        following = population[:1]
-        while len(following) < population_size:
-            n_missing = population_size - len(following)
-            drawn = rng.integers(population_size, size=(2, n_missing, rules["tournament_size"])).min(axis=2)
-            mothers, fathers = ([population[i] for i in row] for row in drawn)
-            following += children_of(rng, mothers, fathers, functions, X.shape[1], new_tree, rules)[:n_missing]
-        population = following
+        population = following(stream("variation", generation), population, functions, X.shape[1], rules)
+
+
+def new_tree(rng, functions, n_features, rules):
+    return variation.grow(rng, functions, n_features, None, rules["height"], 1, p_function=P_FUNCTION)
+
+
+def following(rng, population, functions, n_features, rules):
+    """The best of a population in order, and children until it is as large again."""
+    found = population[:1]
+    while len(found) < len(population):
+        n_missing = len(population) - len(found)
+        drawn = rng.integers(len(population), size=(2, n_missing, rules["tournament_size"])).min(axis=2)
+        mothers, fathers = ([population[i] for i in row] for row in drawn)
+        found = found + children_of(rng, mothers, fathers, functions, n_features, rules)[:n_missing]
+    return found
 
 
 def pruned(individual, key, X, score):
@@ -49,7 +53,7 @@ def pruned(individual, key, X, score):
     return individual, key
 
 
-def children_of(rng, mothers, fathers, functions, n_features, new_tree, rules):
+def children_of(rng, mothers, fathers, functions, n_features, rules):
     n = len(mothers)
     is_crossed, which = (rng.random(n) < rules["p_crossover"]).tolist(), rng.random(n).tolist()
     kinds = [
@@ -69,7 +73,7 @@ def children_of(rng, mothers, fathers, functions, n_features, new_tree, rules):
             elif kind == "mutate":
                 (mother[a],) = variation.swap_or_mutate(rng, [mother[a]], [mother[a]], 0.0, *limits)
             elif kind == "add" and len(mother) < rules["max_dimensions"]:
-                mother.append(new_tree(rng))
+                mother.append(new_tree(rng, functions, n_features, rules))
             elif kind == "exchange":
                 mother[a], father[b] = father[b], mother[a]
             elif kind == "remove" and len(mother) > 1:

@@ -89,6 +89,14 @@ def _read(prefix):
     return (token, *operands), rest
 
 
+def to_tokens(program):
+    """Undo `from_tokens`."""
+    if program[0] in ("feature", "constant"):
+        return [(program, 0)]
+    name, *operands = program
+    return [(name, len(operands)), *(token for operand in operands for token in to_tokens(operand))]
+
+
 def positions_by_depth(prefix):
     """For each depth, the positions in the prefix list of its nodes, from left to right."""
     by_depth, stack = {}, [0]
