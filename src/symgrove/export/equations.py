@@ -152,10 +152,8 @@ def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) ->
     pairs = zip(row.indices, row.coefficients, strict=True)
     if block.combine == "pooled":  # the pooled rows are sums over the samples that chose a program
         n = block.counts[j] or 1.0  # of no weight: nothing to divide
-        total = own.number(row.intercept / n) + f" + {own.number(row.coefficients[0] / n)}{own.times}"
-        return total + text_of[block.values[row.indices[0]]]
-    terms = [f"{own.number(c)}{own.times}{text_of[block.values[i]]}" for i, c in pairs]
-    total = " + ".join([own.number(row.intercept), *terms])
+        return _sum(own, row.intercept / n, [(row.coefficients[0] / n, text_of[block.values[row.indices[0]]])])
+    total = _sum(own, row.intercept, [(c, text_of[block.values[i]]) for i, c in pairs])
     low, high, threshold = (own.number(v) for v in (*block.limits, block.threshold))
     if block.head == "vote":
         return own.call("vote", [total, threshold])
@@ -169,6 +167,13 @@ def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) ->
     if block.combine == "trimmed" and block.fallback is not None:
         return own.call("finite", [total, own.number(block.fallback)])
     return total
+
+
+def _sum(own: _Style, intercept: float, terms: list[tuple[float, str]]) -> str:
+    """A program that is not scaled stands alone."""
+    if intercept == 0 and len(terms) == 1 and terms[0][0] == 1:
+        return terms[0][1]
+    return " + ".join([own.number(intercept), *(f"{own.number(c)}{own.times}{text}" for c, text in terms)])
 
 
 def _combined(own: _Style, block: MemberBlock, members: list[str]) -> str:

@@ -106,7 +106,8 @@ class DistanceHead(DimensionHead):
     def programs(self, forest: Forest, trees: Ids) -> Said:
         shape = self.distances.geometry(forest, trees)
         own = [add_distance(forest, trees, *each) for each in zip(shape.centroids, shape.factors, strict=True)]
-        named = [NamedNode("dimension", i + 1, int(tree)) for i, tree in enumerate(trees)]
+        formulas = trees[forest.size(trees) > 1]  # a feature has its own name
+        named = [NamedNode("dimension", i + 1, int(tree)) for i, tree in enumerate(formulas)]
         named += [NamedNode("distance", c, root) for c, root in enumerate(own)]
         if len(own) == 2:
             return Said([forest.apply("sub", *own)], tuple(named))
