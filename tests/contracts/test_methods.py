@@ -302,6 +302,7 @@ def test_history_has_a_row_for_each_generation(make, data):
     elif make.kind is sg.EFSRegressor:  # features that are refused before they are computed do not count
         assert history["n_evaluations"][0] == 0
         assert (np.diff(history["n_evaluations"]) <= model.population_size).all()
+        assert history["n_evaluations"][-1] > 0
     elif "M3GP" in make.kind.__name__:  # a new best is looked at again, without each of its dimensions
         assert history["n_evaluations"][0] == model.population_size
         assert (np.diff(history["n_evaluations"]) >= model.population_size).all()

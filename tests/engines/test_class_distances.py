@@ -50,7 +50,7 @@ def test_errors_of_individuals_of_any_width(n_classes, is_centred, is_weighted):
 def test_geometry_gives_the_distances_of_the_definition(is_centred):
     X, labels, forest, trees, engine, _ = problem()
     head = ClassDistances.of(engine, None, is_centred=is_centred)
-    own = trees[[0, 5, 8]]
+    own = trees[[8, 0, 5]]
     found = head.geometry(forest, own)
     columns = columns_of(forest, own, X)
     shapes = naive.geometry(columns, labels, np.ones(120), is_centred)
@@ -59,6 +59,21 @@ def test_geometry_gives_the_distances_of_the_definition(is_centred):
         np.testing.assert_allclose(factor.T @ factor, inverse, rtol=1e-8)
         assert (np.triu(factor, 1) == 0).all()
     assert found.error == head.errors(forest, own[None])[0]
+    assert found.unit == pytest.approx(np.sqrt(naive.distances(columns, shapes).min(axis=0).mean()))
+
+
+@pytest.mark.parametrize("far", [1e3, 1e4, 1e6])
+def test_classes_that_are_tight_beside_a_far_one_are_still_found_singular(far):
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    X = rng.normal(size=(300, 2)) * np.where(labels == 0, 1, 4)[:, None] + np.where(labels == 2, far, 0)[:, None]
+    forest = Forest(2, ALL)
+    a, b = forest.feature(0), forest.feature(1)
+    three = forest.apply("add", a, forest.apply("add", a, a))
+    head = ClassDistances.of(CpuEngine(make_dataset(X, labels.astype(float)), ALL), None)
+    for own in ([a, b], [a, b, three]):
+        expected = naive.error(columns_of(forest, own, X), labels)
+        assert head.errors(forest, np.array([own]))[0] == pytest.approx(expected, abs=0.004)
 
 
 def test_a_singular_class_is_measured_by_the_euclidean_distance():
@@ -96,7 +111,7 @@ def test_whitening_is_a_root_of_the_inverse(k):
     covariances[4, 0, 0] = 0.0
     covariances[5, 0, 0] = np.nan
     covariances[6, k - 1, k - 1] = -1.0
-    factors, is_singular = whitening(covariances)
+    factors, is_singular = whitening(covariances, np.full((20, k), 1e-10))
     assert np.flatnonzero(is_singular).tolist() == ([3] if k > 1 else []) + [4, 5, 6]
     for factor, covariance in zip(factors[~is_singular], covariances[~is_singular], strict=True):
         np.testing.assert_allclose(factor @ covariance @ factor.T, np.eye(k), atol=1e-6)

@@ -246,7 +246,7 @@ GPTIPS = [
     ),
     ("p_crossover", 0.9, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.9 and 0.14."),
     ("p_mutation", -0.1, "p_crossover and p_mutation must be probabilities that sum to at most 1, got 0.84 and -0.1."),
-    *number("constant_step", "above 0 and below inf", 0, -1.0, np.inf, None),
+    *number("constant_step", "above 5e-05 and below inf", 0, 1e-6, np.inf, None),
 ]
 WINDOW = "window must be a number of candidates (int) or a share of population_size (float up to 1), got {!r}."
 SHARE = "sampling must be 'bootstrap' or a share of the rows (float up to 1), got {!r}."

@@ -66,6 +66,7 @@ NAMES = [f"{kind.__name__}-{n}" if n else kind.__name__ for kind, n in CASES]
 PLANS = (
     sg.TwoSEGPRegressor,
     sg.SpatialGPRegressor,
+    sg.EFSRegressor,
     sg.GroveRegressor,
     sg.TwoSEGPClassifier,
     sg.StandardGPClassifier,

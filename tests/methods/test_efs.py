@@ -152,3 +152,17 @@ def test_new_rows_outside_the_domain_get_finite_predictions():
     assert "log(" in model.formula()
     assert np.isfinite(model.predict(-X)).all()
     assert np.isfinite(model.predict(np.zeros((1, 3)))).all()
+
+
+def test_features_with_an_offset_stay_in_float32():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1990, 1990.9, 200), rng.normal(size=200)])
+    for dtype in ("float64", "float32"):
+        assert EFSRegressor(generations=3, dtype=dtype, random_state=0).fit(X, X[:, 0]).score(X, X[:, 0]) > 0.99
+
+
+def test_a_target_whose_squares_overflow_is_predicted_by_its_mean():
+    X, y = random_data(1, n_rows=40)
+    with np.errstate(over="ignore"):
+        model = EFSRegressor(generations=3, random_state=0).fit(X, y * 1e160)
+    np.testing.assert_allclose(model.predict(X), y.mean() * 1e160)

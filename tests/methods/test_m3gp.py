@@ -1,6 +1,7 @@
 """M3GP against its oracle, generation by generation, and what is special about it."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -138,6 +139,29 @@ def test_pruning_drops_what_does_no_harm():
                 assert method.head.errors(state.forest, best[None, :-1])[0] > state.errors[0]
     assert max(widths) > 1
     assert state.n_evaluations > 11 * 30
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_scores_tell_distances_apart_whatever_their_size(size):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(200, 3)).astype(float)  # classes without spread: distances in units of the data
+    y = (X[:, 0] + 2 * X[:, 1]).astype(int)
+    model = sg.M3GPClassifier(population_size=50, generations=10, random_state=0).fit(size * X, y)
+    assert model.history_["errors"][-1, 0] == 0
+    assert model.score(size * X, y) == 1
+
+
+def test_a_dimension_that_repeats_is_pruned():
+    X, y = random_data(5, n_rows=80)
+    with method_of(sg.M3GPRegressor(**SETTINGS), X, y, 5) as method:
+        state = method.init()
+        best = state.population[0, 0]
+        twice = np.full((30, 3), -1)
+        twice[:, :1], twice[0] = state.population, (best, best, state.forest.feature(0))
+        pruned = method._with_pruned_best(replace(state, population=twice))
+        left = pruned.population[0][pruned.population[0] >= 0]
+        assert best in left
+        assert left.size <= 2
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.engines import class_distances_kernels
-from symgrove.engines.base import Engine, Handle
+from symgrove.engines.base import Engine, Function, Handle
 from symgrove.forest.forest import Forest, Ids
 
 Matrix = NDArray[np.float64]
 # Of the variance of a dimension within a class: the share that no other dimensions explain, below which it is singular.
 SMALLEST_PIVOT = 1e-10
-# Of the second moment about the mean of all rows: a variance below this share has lost its digits, and is 0.
+# Of the second moment about the mean of all rows: a variance below this share has lost its digits, and is 0. The digits
+# that a larger one has lost cannot tell what is explained: so many units in the last place of that moment.
 SMALLEST_VARIANCE = 1e-12
+UNITS_LOST = 256
 NEARLY_CONSTANT = 1e-12  # a spread below this share of the mean
 
 
@@ -36,11 +38,14 @@ class Geometry(NamedTuple):
         Lower triangular; the squared distance is the sum of squares of the coordinates.
     error : float
         Share of the rows, by weight, that are nearest to another class; +inf if a dimension is not finite.
+    unit : float
+        Root mean square of the rows' distances from the nearest centroid, or 1 if that is 0.
     """
 
     centroids: Matrix
     factors: NDArray[np.float64]
     error: float
+    unit: float
 
 
 class _Measured(NamedTuple):
@@ -50,6 +55,7 @@ class _Measured(NamedTuple):
     spread: Matrix
     centroids: Matrix
     factors: NDArray[np.float64]
+    distances: Handle
     errors: Matrix
 
 
@@ -116,7 +122,9 @@ class ClassDistances:
         own = self._measure(forest, trees[None])
         centre, spread = own.centre[0], own.spread[0]
         centroids = centre + own.centroids * spread
-        return Geometry(centroids, own.factors / spread, float(own.errors[0]))
+        unit = float(np.sqrt(self._sums(_nearest, own.distances, 1)[0] / self.totals.sum()))
+        is_unit = np.isfinite(unit) and np.isfinite(1.0 / unit) if unit > 0 else False
+        return Geometry(centroids, own.factors / spread, float(own.errors[0]), unit if is_unit else 1.0)
 
     def _measure(self, forest: Forest, trees: Ids) -> _Measured:
         n_classes, n_dimensions = self.n_classes, trees.shape[1]
@@ -127,11 +135,11 @@ class ClassDistances:
         covariances = self._covariances(centroids, moments, np.tile(centre / spread, (n_classes, 1)))
         diagonal = np.arange(n_dimensions)
         covariances[:, diagonal, diagonal] += all_index < 0  # what is not there has nothing to do with the others
-        factors, is_singular = whitening(covariances)
+        factors, is_singular = whitening(covariances, self._smallest_pivots(covariances, moments))
         factors[is_singular] = np.tile(spread, (n_classes, 1))[is_singular, :, None] * np.eye(n_dimensions)
         distances = self.engine.distances(scaled, all_index, centroids, factors)
-        errors = np.where(is_usable, self._wrong(distances, len(trees)), np.inf)
-        return _Measured(centre, spread, centroids, factors, errors)
+        wrong = self._sums(_is_wrong, distances, len(trees), self.labels) / self.totals.sum()
+        return _Measured(centre, spread, centroids, factors, distances, np.where(is_usable, wrong, np.inf))
 
     def _look_at(self, forest: Forest, trees: Ids) -> tuple[NDArray[np.intp], Handle, Matrix, Matrix]:
         """Where individuals find the vectors of their trees, these vectors standardised, and centres and spreads.
@@ -173,15 +181,28 @@ class ClassDistances:
         cross = centroids[:, :, None] * zero[:, None, :]
         return moments + cross + cross.transpose(0, 2, 1) + zero[:, :, None] * zero[:, None, :]
 
-    def _wrong(self, distances: Handle, n: int) -> Matrix:
-        """Share of the rows whose nearest class, of equally near ones the first, is not their own."""
+    def _smallest_pivots(self, covariances: NDArray[np.float64], moments: NDArray[np.float64]) -> Matrix:
+        """What share of a variance must be left unexplained, for each matrix and dimension."""
+        if not self.is_centred:
+            return np.full(covariances.shape[:2], SMALLEST_PIVOT)
+        variances, squares = (np.einsum("naa->na", own) for own in (covariances, moments))
+        lost = UNITS_LOST * np.finfo(np.float64).eps * squares / np.where(variances > 0, variances, 1.0)
+        return np.maximum(lost, SMALLEST_PIVOT)
+
+    def _sums(self, function: Function, distances: Handle, n: int, *more: Handle) -> Matrix:
+        """Weighted sums over the rows of a function of single vectors and of the distances from each class."""
         of_class = [distances[np.arange(c * n, (c + 1) * n)] for c in range(self.n_classes)]
         itself = np.zeros(n, dtype=np.intp)
         weights = None if self.weights is None else self.weights[itself]
-        return self.engine.sums(_is_wrong, self.labels[itself], *of_class, weights=weights) / self.totals.sum()
+        return self.engine.sums(function, *(own[itself] for own in more), *of_class, weights=weights)
+
+
+def _nearest(*distances: Matrix) -> Matrix:
+    return np.minimum.reduce(distances)
 
 
 def _is_wrong(label: Matrix, nearest: Matrix, *others: Matrix) -> Matrix:
+    """Whether the nearest class, of equally near ones the first, is another."""
     place = np.zeros_like(label)
     for c, distance in enumerate(others, start=1):
         is_nearer = distance < nearest
@@ -190,10 +211,15 @@ def _is_wrong(label: Matrix, nearest: Matrix, *others: Matrix) -> Matrix:
     return place != label
 
 
-def whitening(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Lower triangular factors F with F' F = the inverse of each matrix, (n, k, k), and which matrices are singular."""
+def whitening(
+    covariances: NDArray[np.float64], smallest_pivots: Matrix
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Lower triangular factors F with F' F = the inverse of each matrix, (n, k, k), and which matrices are singular.
+
+    A matrix is singular if no more than the smallest pivot of a variance, (n, k), is left unexplained.
+    """
     factors, is_singular = np.empty_like(covariances), np.empty(len(covariances), dtype=np.bool_)
-    class_distances_kernels.whiten(covariances, SMALLEST_PIVOT, is_singular, factors)
+    class_distances_kernels.whiten(covariances, smallest_pivots, is_singular, factors)
     return factors, is_singular
 
 

@@ -8,11 +8,11 @@ from symgrove._jit import kernel
 
 
 @kernel
-def whiten(covariances, smallest_pivot, is_singular, out):
+def whiten(covariances, smallest_pivots, is_singular, out):
     """Lower triangular F with F' F = the inverse of each matrix, (n, k, k), unless that is singular.
 
     Cholesky's decomposition of the correlations, row by row, and its inverse. A matrix is singular if the share of a
-    variance that the dimensions before it do not explain is not above the smallest pivot.
+    variance that the dimensions before it do not explain is not above its smallest pivot, (n, k).
     """
     n, k = covariances.shape[0], covariances.shape[1]
     root = np.zeros((k, k))
@@ -34,7 +34,7 @@ def whiten(covariances, smallest_pivot, is_singular, out):
                     total -= root[a, c] * root[b, c]
                 if b < a:
                     root[a, b] = total / root[b, b]
-                elif total > smallest_pivot and np.isfinite(total):
+                elif total > smallest_pivots[i, a] and np.isfinite(total):
                     root[a, a] = np.sqrt(total)
                 else:
                     is_singular[i] = True

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrove._checks import LARGEST_PROGRAM, LARGEST_TOURNAMENT, MOST_PROGRAMS, check_flag, check_number, check_whole
+from symgrove._checks import LARGEST_PROGRAM, LARGEST_TOURNAMENT, MOST_PROGRAMS, check_number, check_whole
 from symgrove.estimators.base import Limits
 from symgrove.estimators.documentation import document
-from symgrove.estimators.parameters import check_choice, check_evolution, with_parameters
+from symgrove.estimators.parameters import check_choice, check_early_stopping, check_evolution, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.evolution.stopping import NoChange, Stop
 from symgrove.fitness.lasso import SELECTION_RULES
@@ -31,7 +31,8 @@ ARCHIVE = 3  # features of the archive for each feature of X
     "a run takes seconds. Features are computed as published, without protection: on training rows one that has no "
     "value, such as the logarithm of a negative number, is refused. On new rows log and sqrt take the size of their "
     "operand, exp ends at exp(80), and a prediction that is not finite, after a division by zero, is the mean of the "
-    "training target.",
+    "training target. Rows are counted, not their weights, where a rule asks how many there are. `max_time` and Ctrl-C "
+    "are looked at between iterations, which take seconds with hundreds of features.",
     parameters={
         "population_size": (
             "int, optional",
@@ -130,9 +131,7 @@ class EFSRegressor(Regressor):
         check_number("p_binary", self.p_binary, 0, 1)
         check_number("max_correlation", self.max_correlation, 0, 1, is_optional=True)
         check_choice("selection_rule", self.selection_rule, tuple(SELECTION_RULES))
-        check_flag("early_stopping", self.early_stopping)
-        check_number("validation_fraction", self.validation_fraction, 0, 1)
-        check_whole("n_generations_no_change", self.n_generations_no_change, 1)
+        check_early_stopping(self)
 
     def _stops(self, limits: Limits) -> list[Stop]:
         stops = super()._stops(limits)

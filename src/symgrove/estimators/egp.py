@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrove._checks import LARGEST_TOURNAMENT, MOST_SAMPLES, check_flag, check_number, check_whole
+from symgrove._checks import LARGEST_TOURNAMENT, MOST_SAMPLES, check_number, check_whole
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
-from symgrove.estimators.parameters import check_choice, check_evolution, with_parameters
+from symgrove.estimators.parameters import check_choice, check_early_stopping, check_evolution, with_parameters
 from symgrove.estimators.standard_gp import FUNCTIONS
 from symgrove.fitness.bootstrap import subsample_counts
 from symgrove.forest.random_programs import RandomPrograms
@@ -20,6 +20,7 @@ from symgrove.rng import stream
 from symgrove.variation.swap import SwapVariation
 
 MOST_TREES = 1000
+BYTES_OF_PLACE = 384  # of a tree in a forest, its votes and its children, while forests are made
 
 
 @document(
@@ -27,8 +28,8 @@ MOST_TREES = 1000
     "Trees evolve on random subsets of rows and features, and forests, lists of trees, evolve beside them: a forest is "
     "scored by the accuracy of its vote on all rows, and the best one is the model (eGP, Rodrigues, Batista and Silva "
     '2020: eGPw with `weighting="accuracy"`, eGPn with "none"). Only the outline of the publication was at hand; '
-    "numbers of subsets and trees, how forests change, and that trees are compared within their subset only, are ours. "
-    "Features and outputs are not scaled.",
+    "numbers of subsets and trees, how forests change, and that parents of trees are compared within their subset "
+    "only, are ours. Features and outputs are not scaled.",
     parameters={
         "population_size": ("int", "Trees, and as many forests."),
         "n_subsets": (
@@ -120,16 +121,15 @@ class EGPClassifier(Classifier):
         check_whole("max_depth", self.max_depth, self.init_depth, 10_000)
         check_number("p_crossover", self.p_crossover, -1e-12, 1 + 1e-12)
         check_choice("weighting", self.weighting, WEIGHTINGS)
-        check_flag("early_stopping", self.early_stopping)
-        check_number("validation_fraction", self.validation_fraction, 0, 1)
-        check_whole("n_generations_no_change", self.n_generations_no_change, 1)
+        check_early_stopping(self)
 
     def _aggregation(self) -> str:
         return "weighted" if self.weighting == "accuracy" else "mean"
 
     def _footprint(self) -> Footprint:
         n_trees = int(self.max_trees)
-        return Footprint(int(self.n_subsets) + 1, n_trees, n_trees, advice="n_subsets or max_trees")
+        own = {"fixed": BYTES_OF_PLACE * n_trees * int(self.population_size), "n_scratch": n_trees}
+        return Footprint(int(self.n_subsets) + 1, n_trees, n_trees, advice="n_subsets or max_trees", **own)
 
     def make_part(self, target: TargetSetup) -> EGP:
         n_rows, n_subsets = target.engine.n_rows, int(self.n_subsets)

@@ -78,7 +78,7 @@ SMALL_GENES: dict[str, Any] = {**MGPTIPS, "genes_per_feature": 4, "max_depth": 5
         "p_gene": ("float", "Chance of each gene to be exchanged in such a crossover; at least one is."),
         "p_feature_mutation": ("float", "Share of mutations that put a random feature in the place of another."),
         "p_constant_mutation": ("float", "Share of mutations that nudge a constant; the others make a new branch."),
-        "constant_step": ("float", "Standard deviation of these nudges, above 0."),
+        "constant_step": ("float", "Standard deviation of these nudges, above 5e-5: constants have four decimals."),
     },
     attributes={
         **SINGLE_MODEL,
@@ -149,7 +149,7 @@ class GPTIPSRegressor(Regressor):
                 "p_feature_mutation and p_constant_mutation must sum to at most 1, "
                 f"got {self.p_feature_mutation} and {self.p_constant_mutation}."
             )
-        check_number("constant_step", self.constant_step, 0, np.inf)
+        check_number("constant_step", self.constant_step, 5e-5, np.inf)
 
     def _n_genes(self, n_features: int) -> int:
         return int(self.max_genes) if self.genes_per_feature is None else int(self.genes_per_feature) * n_features

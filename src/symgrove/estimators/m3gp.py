@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_pair, check_whole
-from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
 from symgrove.engines.class_distances import ClassDistances
 from symgrove.engines.linear_heads import LinearHeads
 from symgrove.estimators.classic_gp import SINGLE_MODEL
@@ -32,6 +31,7 @@ from symgrove.variation.dimensions import DimensionVariation
 
 FUNCTIONS = ("add", "sub", "mul", "pdiv")
 P_FUNCTION = 0.5  # that a grown tree goes on
+ADVICE = "max_dimensions"  # what to lower where there is no room
 COVARIANCES = ("centred", "uncentred")
 _TEXT = (
     "Individuals are sets of formulas, which map rows to new dimensions. They begin with one dimension; variation "
@@ -50,7 +50,8 @@ _PARAMETERS = {
     "max_dimensions": ("int", "An individual with so many dimensions gets no more."),
     "prune_best": (
         "bool",
-        "Drop from each new best individual the dimensions whose removal does not raise its error.",
+        "Drop from each new best individual the dimensions whose removal does not raise its error; of regressors these "
+        "are only constant and repeated ones.",
     ),
 }
 _ATTRIBUTES = {
@@ -94,26 +95,18 @@ def _check(p: M3GPParameters) -> None:
     check_early_stopping(p)
 
 
-def _budget(p: M3GPParameters) -> int:
-    return DEFAULT_MEMORY_BUDGET if p.memory_budget is None else int(p.memory_budget)
+def _vectors(p: M3GPParameters, budget: int, n_rows: int, n_classes: int = 1) -> VectorRoom:
+    n_dimensions = min(int(p.max_dimensions), int(p.generations) + 1)  # a generation adds at most one
+    return own_vectors(n_rows, n_dimensions, n_classes, budget)
 
 
-def _vectors(p: M3GPParameters, n_rows: int, n_classes: int = 1) -> VectorRoom:
-    return own_vectors(n_rows, int(p.max_dimensions), n_classes, _budget(p))
-
-
-def _needs(p: M3GPParameters, problem: Problem, n_classes: int) -> Needs:
+def _needs(p: M3GPParameters, budget: int, problem: Problem, n_classes: int) -> Needs:
     """What a fit needs, of one evolution however many targets there are."""
     n_rows, n_targets = len(problem.training.X), len(problem.training.targets)
-    vectors = _vectors(p, n_rows, n_classes)
+    vectors = _vectors(p, budget, n_rows, n_classes)
     fixed = NUMBER * n_rows * vectors.n_fewest // n_targets
     own = Footprint(1, 1, 1, OWN_SHARE * n_targets, vectors.n_more, fixed)
-    return program_needs(problem, p.dtype, _budget(p), own)
-
-
-def _within_memory(p: M3GPParameters, problem: Problem, needs: Needs) -> Problem:
-    check_needs(needs, _budget(p), len(problem.training.X), "max_dimensions")
-    return problem
+    return program_needs(problem, p.dtype, budget, own)
 
 
 def _make_part(p: M3GPParameters, target: TargetSetup, head: DimensionHead, threshold: float) -> M3GP:
@@ -147,8 +140,9 @@ def _make_part(p: M3GPParameters, target: TargetSetup, head: DimensionHead, thre
     },
     attributes=_ATTRIBUTES,
     classes=(
-        "Two classes: the second where it is nearer. More classes: a class's score is 1 / sqrt(1 + distance²), and "
-        "scores divided by their sum are the shares; the nearest class is predicted."
+        "Two classes: the second where it is nearer. More classes: a class's score is 1 / sqrt(1 + distance²), in "
+        "units of the training rows' distance from the nearest centroid (root mean square), and scores divided by "
+        "their sum are the shares; the nearest class is predicted."
     ),
 )
 @with_parameters
@@ -170,7 +164,7 @@ class M3GPClassifier(M3GPParameters, Classifier):
 
     def make_part(self, target: TargetSetup) -> M3GP:
         is_centred, n_classes = self.covariance == "centred", int(target.engine.target.max()) + 1
-        n_at_a_time = _vectors(self, target.engine.n_rows, n_classes).n_at_a_time
+        n_at_a_time = _vectors(self, self._memory_budget(), target.engine.n_rows, n_classes).n_at_a_time
         distances = ClassDistances.of(target.engine, target.weight, is_centred=is_centred, n_at_a_time=n_at_a_time)
         threshold = 0.0 if distances.n_classes == 2 else THRESHOLD
         return _make_part(self, target, DistanceHead(distances), threshold)
@@ -182,10 +176,11 @@ class M3GPClassifier(M3GPParameters, Classifier):
         return fitted._replace(model=model.with_names(state[0].forest, named))
 
     def _within_memory(self, problem: Problem) -> Problem:
-        return _within_memory(self, problem, self._needs(problem))
+        check_needs(self._needs(problem), self._memory_budget(), len(problem.training.X), ADVICE)
+        return problem
 
     def _needs(self, problem: Problem) -> Needs:
-        return _needs(self, problem, max(2, len(problem.training.targets)))
+        return _needs(self, self._memory_budget(), problem, max(2, len(problem.training.targets)))
 
 
 @document(
@@ -205,10 +200,11 @@ class M3GPRegressor(M3GPParameters, Regressor):
 
     def make_part(self, target: TargetSetup) -> M3GP:
         heads = LinearHeads.of(target.engine, target.weight)
-        return _make_part(self, target, LinearHead(heads, _vectors(self, target.engine.n_rows).n_at_a_time), THRESHOLD)
+        n_at_a_time = _vectors(self, self._memory_budget(), target.engine.n_rows).n_at_a_time
+        return _make_part(self, target, LinearHead(heads, n_at_a_time), THRESHOLD)
 
-    def _within_memory(self, problem: Problem) -> Problem:
-        return _within_memory(self, problem, self._needs(problem))
+    def _footprint(self) -> Footprint:
+        return Footprint(1, 1, 1, advice=ADVICE)
 
     def _needs(self, problem: Problem) -> Needs:
-        return _needs(self, problem, 1)
+        return _needs(self, self._memory_budget(), problem, 1)

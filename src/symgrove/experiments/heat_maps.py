@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
-SEQUENTIAL, DIVERGING = (
-    "viridis_r",
-    "PuOr",
-)  # darker is more; both can be told apart by colour-blind people, and in grey
+# Darker is more; both can be told apart by colour-blind people, and in grey.
+SEQUENTIAL = "viridis_r"
+DIVERGING = "PuOr"
 LINE = "#0072B2"
 WIDTHS = (4.4, 1.5)  # of a map and of what is beside it
 

@@ -38,6 +38,10 @@ from symgrove.selection.tournament import tournament
 
 Matrix = NDArray[np.float64]
 
+# A spread below this share of the largest value: what is left of a function is rounding. An original feature must only
+# differ by more than a few units in the last place of the dtype.
+NEARLY_CONSTANT = float(np.sqrt(np.finfo(np.float64).eps))
+UNITS_LOST = 16
 LARGEST_OUTPUT = float(np.finfo(np.float32).max)
 # Operands, from low to high, on which a function is not protected; others never are, or show it by their outputs.
 DOMAINS = {"log": (np.finfo(np.float64).tiny, np.inf), "sqrt": (0.0, np.inf), "exp": (-np.inf, EXP_CAP)}
@@ -92,7 +96,7 @@ class StandardTarget(NamedTuple):
         vector = engine.put(engine.target[None])
         summary = engine.summaries(vector, own, np.zeros(engine.n_rows))
         mean, spread = summary.mean[0], summary.spread[0]
-        is_constant = summary.low[0] == summary.high[0]
+        is_constant = summary.low[0] == summary.high[0] or not np.isfinite(spread)  # squares overflow
         scale = 1.0 if is_constant or spread == 0 else spread
         variance = 0.0 if is_constant else float(spread) ** 2
         standardized = vector.standardized(np.array([mean]), np.array([scale]))
@@ -253,7 +257,9 @@ class EFS(ProgramMethod):
             return features, columns
         n = features.size
         vectors = self.engine.evaluate(forest, np.concatenate([features, made.roots]), keep=True)
-        usable, summary = self._summarize(vectors[np.arange(n, len(vectors))])
+        rounding = UNITS_LOST * float(np.finfo(self.engine.dtype).eps)
+        nearly_constant = rounding if n == 0 else max(NEARLY_CONSTANT, rounding)  # at first, the original features
+        usable, summary = self._summarize(vectors[np.arange(n, len(vectors))], nearly_constant)
         old = vectors[np.arange(n)].standardized(columns.mean, columns.spread)
         new = vectors[n + usable].standardized(summary.mean, summary.spread)
         found = self._correlations(new, old + new + self.target.vector)
@@ -272,12 +278,12 @@ class EFS(ProgramMethod):
         )
         return np.append(features, made.roots[usable[kept]]), joined
 
-    def _summarize(self, vectors: Handle) -> tuple[NDArray[np.intp], VectorSummary]:
+    def _summarize(self, vectors: Handle, nearly_constant: float) -> tuple[NDArray[np.intp], VectorSummary]:
         """Which vectors are finite as 32-bit floats and not constant, and what is known of these."""
         summary = self.engine.summaries(vectors, self.target.weight, np.zeros(self.engine.n_rows))
         with np.errstate(all="ignore"):
             size = np.maximum(np.abs(summary.low), np.abs(summary.high))
-            is_varied = summary.spread > np.sqrt(np.finfo(self.engine.dtype).eps) * size
+            is_varied = summary.spread > nearly_constant * size
         usable = np.flatnonzero((size <= LARGEST_OUTPUT) & is_varied)
         return usable, VectorSummary(*(own[usable] for own in summary))
 

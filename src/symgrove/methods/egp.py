@@ -12,8 +12,8 @@ Of the publication only the outline is known to us; what follows fills the gaps.
         a new best forest loses trees, one by one, that its accuracy does not need
     the ensemble is the best forest
 
-Trees are compared with trees of the same subset only: in tournaments among all of them the easiest rows would win. So
-branches need not be checked either: a tree never has features of another subset.
+Parents of trees are compared with trees of the same subset only: in tournaments among all of them the easiest rows
+would win. So a tree never has features of another subset. Trees that join forests win tournaments among all.
 
 A forest is scored as one program, the sum of its votes, added from left to right as the model adds them. Trees that
 have left the population live on in forests.

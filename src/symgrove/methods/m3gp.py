@@ -60,7 +60,20 @@ class Said(NamedTuple):
 
 
 class DimensionHead(ABC):
-    """What individuals make of their dimensions."""
+    """What individuals make of their dimensions.
+
+    Attributes
+    ----------
+    rounding : float
+        Relative difference of errors that says nothing.
+    """
+
+    rounding: ClassVar[float] = 0.0
+
+    @property
+    def n_targets(self) -> int:
+        """Programs of an individual."""
+        return 1
 
     @abstractmethod
     def errors(self, forest: Forest, individuals: Ids) -> Matrix:
@@ -77,6 +90,7 @@ class LinearHead(DimensionHead):
 
     heads: LinearHeads
     n_at_a_time: int
+    rounding: ClassVar[float] = 1e-12
 
     def errors(self, forest: Forest, individuals: Ids) -> Matrix:
         found = np.empty(len(individuals))
@@ -95,10 +109,16 @@ class DistanceHead(DimensionHead):
     """The class with the nearest centroid.
 
     Of two classes: the distance from the first less that from the second, which is above 0 where the second is nearer.
-    Of more: 1 / sqrt(1 + distance²) for each.
+    Of more: 1 / sqrt(1 + distance²) for each, in units of the rows' distances from the nearest centroid (root mean
+    square), so that it tells distances apart however small or large they are.
     """
 
     distances: ClassDistances
+
+    @property
+    def n_targets(self) -> int:
+        n_classes = self.distances.n_classes
+        return 1 if n_classes <= 2 else n_classes
 
     def errors(self, forest: Forest, individuals: Ids) -> Matrix:
         return self.distances.errors(forest, individuals)
@@ -111,7 +131,8 @@ class DistanceHead(DimensionHead):
         named += [NamedNode("distance", c, root) for c, root in enumerate(own)]
         if len(own) == 2:
             return Said([forest.apply("sub", *own)], tuple(named))
-        return Said([forest.apply("aq", forest.constant(1.0), root) for root in own], tuple(named))
+        scaled = [forest.apply("mul", forest.constant(1.0 / shape.unit), root) for root in own]
+        return Said([forest.apply("aq", forest.constant(1.0), root) for root in scaled], tuple(named))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +206,7 @@ class M3GP(ProgramMethod):
             fewer = np.delete(kept, place)
             found = float(self.head.errors(state.forest, fewer[None])[0])
             n_tried += 1
-            if found <= error:
+            if found <= error * (1 + self.head.rounding):
                 error, kept = found, fewer
             else:
                 place += 1
@@ -198,24 +219,19 @@ class M3GP(ProgramMethod):
     def said(self, state: M3GPState) -> tuple[list[Elites], tuple[NamedNode, ...]]:
         """The best individual, its trees simplified: its program for each target, and named nodes."""
         forest, error = state.forest, state.errors[:1]
-        trees = state.population[0][state.population[0] >= 0]
-        own = Said([forest.constant(0.0)] * self.n_targets)
+        trees = np.sort(state.population[0][state.population[0] >= 0])  # as when it was scored
+        own = Said([forest.constant(0.0)] * self.head.n_targets)
         if np.isfinite(error[0]):
             own = self.head.programs(forest, np.array([simplify(forest, int(t)) for t in trees], dtype=np.int64))
         roots = [np.array([root], dtype=np.int64) for root in own.roots]
         return [Elites(root, error, np.ones(1), np.zeros(1)) for root in roots], own.named
-
-    @property
-    def n_targets(self) -> int:
-        n_classes = self.head.distances.n_classes if isinstance(self.head, DistanceHead) else 1
-        return 1 if n_classes <= 2 else n_classes
 
     def members(self, state: M3GPState) -> Elites:
         return self.said(state)[0][0]
 
     def of_targets(self) -> Sequence[ProgramMethod]:
         own = {field.name: getattr(self, field.name) for field in fields(M3GP)}
-        return [M3GPTarget(**own, place=place) for place in range(self.n_targets)]
+        return [M3GPTarget(**own, place=place) for place in range(self.head.n_targets)]
 
     def describe(self, state: M3GPState) -> dict[str, Any]:  # type: ignore[override]
         """Named values for the history."""

@@ -46,6 +46,8 @@ class Footprint(NamedTuple):
         Bytes for each target, however many rows there are.
     advice : str
         Which parameter to lower where there is no room.
+    n_scratch : int
+        Results that the widest program needs at the same time, beyond those of an ordinary one.
     """
 
     n_samples: int
@@ -55,6 +57,7 @@ class Footprint(NamedTuple):
     n_own: int = 0
     fixed: int = 0
     advice: str = "n_estimators"
+    n_scratch: int = 0
 
 
 class Needs(NamedTuple):
@@ -110,7 +113,7 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     marking = N_MARKING * (n_features + n_targets) * vector if n_rows <= MOST_ROWS else 0
     after = masks + max(block, marking) + N_SCORING * n_targets * vector
     n_panel = min(n_rows, FEWEST_ROWS)
-    buffers = n_targets * itemsize * n_panel * (N_BUFFERS + N_BUFFERS_OF_SAMPLE * own.n_samples)
+    buffers = n_targets * itemsize * n_panel * (N_BUFFERS + own.n_scratch + N_BUFFERS_OF_SAMPLE * own.n_samples)
     in_budget, in_rest = (int(share * buffers) for share in SHARES_OF_BUFFERS)
     copied = problem.n_copied
     at_least = copied + evolving + in_rest
