@@ -183,6 +183,15 @@ def test_missing_values_and_texts(folder, tmp_path):
     assert "12 rows with missing values have no prediction" in done.stderr
 
 
+def test_show_gives_named_parts_as_equations(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    sg.M3GPClassifier(population_size=30, generations=3, random_state=0).fit(X, y).save(tmp_path / "model.json")
+    text = run("show", tmp_path / "model.json").stdout
+    assert "distance(0) = " in text
+    assert "heaviest" not in text
+    assert "recur" not in text
+
+
 def test_show_tells_importances_formulas_and_what_recurs(folder, tmp_path):
     text = run("show", folder / "model.json", "--members", "2").stdout
     assert re.match(r"GroveRegressor: 5 members, \d+ nodes in all\nevolved for 3 generations, stopped by gen", text)

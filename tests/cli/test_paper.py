@@ -150,6 +150,11 @@ def test_runs_again_and_results_only_shown(call, tmp_path):
     result = call(*arguments, "--only-show")
     assert "| cGP |" in result.stdout
     assert len(rows.read_text().splitlines()) == 4
+    for nothing in (arguments, ("paper", "all")):
+        result = call(*nothing, "--only-show", "--out", "elsewhere")
+        assert result.exit_code == 2
+        assert "or name another folder" in result.stderr
+    assert not (tmp_path / "elsewhere").exists()
     refused = call(*arguments, "--only-show", "--again")
     assert refused.exit_code == 2
     assert "--again does all runs and --only-show none; give one of them." in refused.stderr

@@ -218,16 +218,17 @@ EFS = [
     *number("p_binary", "above 0 and below 1", 0, 1),
     *number("max_correlation", "above 0 and below 1 or None", 0, 1),
     *choice("selection_rule", "'published', 'bic'", "aic"),
+    *flag("clip"),
     *flag("early_stopping"),
     *number("validation_fraction", "above 0 and below 1", 0, 1, 1.5, None),
     *whole("n_generations_no_change", 1, 0, None),
 ]
-THREE = "with_three must be a list or tuple of those of 'add' and 'mul' that are among functions, here of {}, got {}."
+THREE = "with_three must be None, or a list or tuple of those of 'add' and 'mul' that are among functions, "
+THREE += "here of {}, got {}."
 GPTIPS = [
     *TOURNAMENT,
     *(case for case in PROGRAMS if case[0] in ("early_stopping", "validation_fraction", "n_generations_no_change")),
     *pair("constant_range", (5, -5), 3),
-    ("functions", ("sub", "sin"), THREE.format("nothing", "('add', 'mul')")),
     *(("with_three", value, THREE.format("'mul', 'add'", value)) for value in (["sub"], [3])),
     ("with_three", "add", THREE.format("'mul', 'add'", "'add'")),
     ("with_three", ["add", "add"], "with_three must name a function once, got ['add', 'add']."),

@@ -38,7 +38,7 @@ def test_every_generation_is_that_of_the_naive_twin(name, seed):
     settings = estimator.get_params()
     if estimator.genes_per_feature:
         settings["max_genes"] = estimator.genes_per_feature * X.shape[1]
-    twin = naive.GPTIPS([(f, ARITY[f]) for f in estimator.functions], estimator.with_three, X.shape[1], settings)
+    twin = naive.GPTIPS([(f, ARITY[f]) for f in estimator.functions], estimator._with_three(), X.shape[1], settings)
     with method_of(estimator, X, y, seed, weight=weight) as method:
         state = method.init()
         expected = twin.first(stream(seed, "init"), 30)
@@ -131,3 +131,10 @@ def test_what_is_not_finite_is_never_the_best():
             state = method.step(state)
             assert np.isfinite(state.elites.error).all()
             assert np.isfinite(method.engine.outputs(state.forest, state.elites.root)).all()
+
+
+def test_functions_of_three_operands_follow_the_functions():
+    X, y = random_data(2)
+    for functions, expected in ((("sub", "sin"), ()), (("sub", "mul"), ("mul",))):
+        model = GPTIPSRegressor(functions=functions, population_size=20, generations=2, random_state=0).fit(X, y)
+        assert model._with_three() == expected

@@ -27,12 +27,15 @@ def show(
         check_printable()
         if style not in ("text", "latex"):
             raise ValueError(f"--style must be text or latex, got {style!r}.")
+        from symgrove.estimators.fitted import has_named_parts
+
         estimator = read_model(model)
         found = {
             **summary_of(estimator),
             "importances": importances_of(estimator),
             "members": [_member(m, style, digits) for m in _heaviest(estimator, members)],
-            "consensus": [part._asdict() for part in estimator.consensus(5)],
+            "consensus": [part._asdict() for part in estimator.consensus(5)] if len(estimator.ensemble_) > 1 else [],
+            "equations": estimator.formula(style).splitlines() if has_named_parts(estimator) else [],
         }
         if as_json:
             print_json(found)
@@ -86,6 +89,11 @@ def _print(found: dict[str, Any]) -> None:
     echo("\nimportance of the features")
     for name, value in list(found["importances"].items())[:10]:
         echo(f"  {value:6.3f}  {name}")
+    if found["equations"]:
+        echo("\nthe model")
+        for line in found["equations"]:
+            echo(f"  {line}")
+        return
     if found["members"]:
         echo(f"\nthe {len(found['members'])} heaviest members (weight, nodes, formula)")
     for member in found["members"]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrove._checks import LARGEST_PROGRAM, LARGEST_TOURNAMENT, MOST_PROGRAMS, check_number, check_whole
+from symgrove._checks import LARGEST_PROGRAM, LARGEST_TOURNAMENT, MOST_PROGRAMS, check_flag, check_number, check_whole
 from symgrove.estimators.base import Limits
 from symgrove.estimators.documentation import document
 from symgrove.estimators.parameters import check_choice, check_early_stopping, check_evolution, with_parameters
@@ -25,14 +25,15 @@ ARCHIVE = 3  # features of the archive for each feature of X
 @document(
     "A linear model of features that evolve, for regression.",
     "New features are functions of old ones. What stays is decided by a LASSO path: a feature scores by how many of "
-    "its models it is in, and how good these are. The model is the weighted sum of features at the path's end, the "
-    "best of all iterations: one formula of many small terms (EFS, Arnaldo, O'Reilly and Veeramachaneni 2015). With "
-    "default parameters this is the published method, with iterations counted where the authors' program has a clock; "
-    "a run takes seconds. Features are computed as published, without protection: on training rows one that has no "
-    "value, such as the logarithm of a negative number, is refused. On new rows log and sqrt take the size of their "
-    "operand, exp ends at exp(80), and a prediction that is not finite, after a division by zero, is the mean of the "
-    "training target. Rows are counted, not their weights, where a rule asks how many there are. `max_time` and Ctrl-C "
-    "are looked at between iterations, which take seconds with hundreds of features.",
+    "its models it is in, and how good these are. The model is a weighted sum of features on the path, the best of all "
+    "iterations, within the range of the target: one formula of many small terms (EFS, Arnaldo, O'Reilly and "
+    'Veeramachaneni 2015). With `selection_rule="published"` this is the published method, with iterations counted '
+    "where the authors' program has a clock; a run takes seconds. Features are computed as published, without "
+    "protection: on training rows one that has no value, such as the logarithm of a negative number, is refused. On "
+    "new rows log and sqrt take the size of their operand, exp ends at exp(80), and a prediction that is not finite, "
+    "after a division by zero, is the mean of the training target. Rows are counted, not their weights, where a rule "
+    "asks how many there are. `max_time` and Ctrl-C are looked at between iterations, which take seconds with hundreds "
+    "of features.",
     parameters={
         "population_size": (
             "int, optional",
@@ -68,9 +69,14 @@ ARCHIVE = 3  # features of the archive for each feature of X
             "correlation passes, as published. None: no limit.",
         ),
         "selection_rule": (
-            '"published" or "bic"',
-            "Which model of the path, and which iteration's, is the result: that of the smallest penalty and the "
-            "lowest training error, or that of the lowest Bayesian information criterion, which is somewhat smaller.",
+            '"bic" or "published"',
+            "Which model of the path, and which iteration's, is the result: that of the lowest Bayesian information "
+            "criterion, or, as published, in effect that of the smallest penalty and the lowest training error, which "
+            "overfits small noisy data.",
+        ),
+        "clip": (
+            "bool",
+            "Keep predictions within the range of the training target, as the authors' program does.",
         ),
         "max_evaluations": ("int, optional", "Stop once so many new features have been computed."),
         "target_error": ("float, optional", "Stop once the training error of the model is this low."),
@@ -116,7 +122,8 @@ class EFSRegressor(Regressor):
     p_binary: float = 0.5
     tournament_size: int = 2
     max_correlation: float | None = 0.95
-    selection_rule: str = "published"
+    selection_rule: str = "bic"
+    clip: bool = True
     early_stopping: bool = False
     validation_fraction: float = 0.1
     n_generations_no_change: int = 200
@@ -131,6 +138,7 @@ class EFSRegressor(Regressor):
         check_number("p_binary", self.p_binary, 0, 1)
         check_number("max_correlation", self.max_correlation, 0, 1, is_optional=True)
         check_choice("selection_rule", self.selection_rule, tuple(SELECTION_RULES))
+        check_flag("clip", self.clip)
         check_early_stopping(self)
 
     def _stops(self, limits: Limits) -> list[Stop]:
@@ -166,5 +174,6 @@ class EFSRegressor(Regressor):
             p_binary=float(self.p_binary),
             tournament_size=int(self.tournament_size),
             max_correlation=np.inf if self.max_correlation is None else float(self.max_correlation),
+            clips=bool(self.clip),
             choose=SELECTION_RULES[self.selection_rule],
         )

@@ -20,6 +20,7 @@ from symgrove.models.model import Names
 from symgrove.models.out_of_bag import RowsLeftOut
 from symgrove.models.plan import Plan
 from symgrove.models.probabilities import Correction
+from symgrove.models.program_model import ProgramModel
 from symgrove.models.seen_rows import Marks
 
 Matrix = NDArray[np.float64]
@@ -89,6 +90,12 @@ def score_left_out(estimator: Estimator) -> ScoreLeftOut:
 def weight_sum_of(grove: GroveEstimator) -> float | None:
     """Sum of the stacking weights; files need not hold it."""
     return getattr(grove, "stacking_weight_sum_", None)
+
+
+def has_named_parts(estimator: Estimator) -> bool:
+    """Whether formulas name parts of the model, which is then best shown whole."""
+    model = estimator.model_
+    return isinstance(model, ProgramModel) and any(ensemble.named for ensemble in model.ensembles)
 
 
 def uncertainty_of(estimator: Estimator) -> Intervals | Correction | None:

@@ -46,8 +46,9 @@ SMALL_GENES: dict[str, Any] = {**MGPTIPS, "genes_per_feature": 4, "max_depth": 5
             "and mul, whether these are among them or not.",
         ),
         "with_three": (
-            "sequence of str",
-            "Which of add and mul are drawn with three operands as well. In formulas they are two, nested.",
+            "sequence of str, optional",
+            "Which of add and mul are drawn with three operands as well. In formulas they are two, nested. None: those "
+            "that are among `functions`.",
         ),
         "max_genes": ("int", "Genes of an individual, at most. Not used with `genes_per_feature`."),
         "genes_per_feature": ("int, optional", "Genes of an individual for each feature of the data, at most."),
@@ -96,7 +97,7 @@ class GPTIPSRegressor(Regressor):
     population_size: int = 100
     generations: int = 150
     functions: Any = ("mul", "sub", "add")
-    with_three: Any = ("add", "mul")
+    with_three: Any = None
     max_genes: int = 4
     genes_per_feature: int | None = None
     max_depth: int = 4
@@ -132,7 +133,7 @@ class GPTIPSRegressor(Regressor):
         check_evolution(self)
         check_early_stopping(self)
         check_rates(self)
-        _check_with_three(self.with_three, PrimitiveSet(self.functions, self.epsilon))
+        self._with_three()
         check_whole("max_genes", self.max_genes, 1, MOST_GENES)
         check_whole("genes_per_feature", self.genes_per_feature, 1, MOST_GENES, is_optional=True)
         check_whole("max_depth", self.max_depth, 1, LARGEST_DEPTH)
@@ -164,6 +165,9 @@ class GPTIPSRegressor(Regressor):
         own = self._footprint()._replace(own_share=None, n_own=n_own, fixed=fixed)
         return program_needs(problem, self.dtype, self._memory_budget(), own)
 
+    def _with_three(self) -> tuple[str, ...]:
+        return functions_of_three(self.with_three, PrimitiveSet(self.functions, self.epsilon))
+
     def make_part(self, target: TargetSetup) -> GPTIPS:
         rates = GeneRates(
             float(self.p_crossover),
@@ -178,7 +182,7 @@ class GPTIPSRegressor(Regressor):
             UNLIMITED if self.max_size is None else int(self.max_size),
         )
         n_genes = self._n_genes(target.engine.n_features)
-        genes = Genes(target.forest, rates, n_genes, self.with_three, self.constant_range, float(self.p_constant))
+        genes = Genes(target.forest, rates, n_genes, self._with_three(), self.constant_range, float(self.p_constant))
         return GPTIPS(
             engine=target.engine,
             loss=target.task.loss(linear_scaling=False),
@@ -192,13 +196,17 @@ class GPTIPSRegressor(Regressor):
         )
 
 
-def _check_with_three(names: Any, primitives: PrimitiveSet) -> None:
-    accepted = [p.name for p in primitives.functions if p.name in ("add", "mul")]
+def functions_of_three(names: Any, primitives: PrimitiveSet) -> tuple[str, ...]:
+    """Those of add and mul that are drawn with three operands too, or a clear error."""
+    accepted = tuple(p.name for p in primitives.functions if p.name in ("add", "mul"))
+    if names is None:
+        return accepted
     if not isinstance(names, (list, tuple)) or any(name not in accepted for name in names):
         shown = ", ".join(map(repr, accepted)) or "nothing"
         raise ValueError(
-            "with_three must be a list or tuple of those of 'add' and 'mul' that are among functions, here of "
+            "with_three must be None, or a list or tuple of those of 'add' and 'mul' that are among functions, here of "
             f"{shown}, got {names!r}."
         )
     if len(set(names)) < len(names):
         raise ValueError(f"with_three must name a function once, got {names!r}.")
+    return tuple(names)

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from symgrove.experiments import heat_maps
 from symgrove.experiments.records import FIRST_GENERATIONS
-from symgrove.experiments.runner import Row
+from symgrove.experiments.runner import NoRowsError, Row
 from symgrove.experiments.study import Study, StudyMethod
 from symgrove.experiments.tables import values_of
 
@@ -74,7 +74,7 @@ def _column(study: Study, method: StudyMethod, column: str, rows: Rows, tasks: T
     """A column of the runs of a method on the study's first data set."""
     values, _ = values_of(study, method, study.datasets[0], column, rows, tasks, n_runs)
     if not values:
-        raise ValueError(f"{study.name}: there is no run of {method.label} yet; run the study first.")
+        raise NoRowsError(f"{study.name}: there is no run of {method.label} yet; run the study first.")
     return values
 
 
@@ -146,7 +146,7 @@ def _lines_of_beta(
             if kind == "2segp":
                 sizes[int(method.parameters.get("n_estimators", 50))] = seconds
     if not lines:
-        raise ValueError(f"{study.name}: there is no run on {dataset} yet; run the study first.")
+        raise NoRowsError(f"{study.name}: there is no run on {dataset} yet; run the study first.")
     return lines, sizes
 
 

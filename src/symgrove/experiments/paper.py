@@ -13,7 +13,7 @@ from symgrove.experiments.conclusions import page_of_conclusions
 from symgrove.experiments.datasets import DataSet, fingerprint_of
 from symgrove.experiments.interval_tables import page_of_intervals
 from symgrove.experiments.latex import table_to_latex, to_latex
-from symgrove.experiments.runner import RUNS_FILE, Row, read_rows, run_all
+from symgrove.experiments.runner import RUNS_FILE, NoRowsError, Row, read_rows, run_all
 from symgrove.experiments.study import ONE_DATASET, ONE_METHOD, Study
 
 
@@ -90,6 +90,8 @@ def run_study(
         data = {n: own[n] if n in own else data_sets.load(n, data_dir, study.order) for n in sorted(needed)}
         rows = run_all(planned, data, out, n_jobs, show, again=again)
     found = {run.key: rows[run.key] for run in planned if run.key in rows}
+    if not found:
+        raise NoRowsError(f"{study.name}: {str(out)!r} has no runs of it; run the study first, or name another folder.")
     return Results(found, write_results(study, rows, tasks, out, n_runs))
 
 
@@ -127,14 +129,22 @@ def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None
     """All results of a folder on one page beside it: `docs/results` makes `docs/results.md`."""
     out = out.resolve()
     rows = read_rows(out / RUNS_FILE)
+    if not rows:
+        raise NoRowsError(f"{str(out)!r} has no runs; run a study first, or name another folder.")
     shown: dict[str, Row] = {}
     every_task = {dataset: task for study in studies for dataset, task in tasks_of(study, {}).items()}
     page_of_all = page_of_conclusions(studies, rows, every_task, n_runs)
     blocks = [_write_page(page_of_all, out, "conclusions")[0].read_text(encoding="utf-8").rstrip()]
     for study in studies:
         tasks = tasks_of(study, {})
-        shown |= {run.key: rows[run.key] for run in study.plan(n_runs, tasks) if run.key in rows}
-        files = write_results(study, rows, tasks, out, n_runs)
+        own = {run.key: rows[run.key] for run in study.plan(n_runs, tasks) if run.key in rows}
+        if not own:
+            continue
+        shown |= own
+        try:
+            files = write_results(study, rows, tasks, out, n_runs)
+        except NoRowsError:
+            continue
         if study.kind in figures.FIGURES:
             image = next(file for file in files if file.suffix == ".svg")
             blocks += [f"## {study.title}", study.text, f"![{study.title}]({out.name}/{image.name})"]
@@ -142,8 +152,8 @@ def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None
             blocks.append(files[0].read_text(encoding="utf-8").rstrip())
     link = f"[{out.name}/{RUNS_FILE}]({out.name}/{RUNS_FILE})"
     page = out.parent / f"{out.name}.md"
-    text = "\n\n".join(["# Results", _provenance(list(shown.values())), f"Every run is a line of {link}.", *blocks])
-    page.write_text(text + "\n", encoding="utf-8")
+    made = ["## How this was made", _provenance(list(shown.values())), f"Every run is a line of {link}."]
+    page.write_text("\n\n".join(["# Results", *blocks, *made]) + "\n", encoding="utf-8")
     return page
 
 

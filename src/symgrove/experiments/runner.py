@@ -40,6 +40,10 @@ TEST_SHARE = 0.3
 RUNS_AT_ONCE = 4  # for each worker, with backends that return all results at the end
 
 
+class NoRowsError(ValueError):
+    """A study that is to be shown has no runs."""
+
+
 def read_rows(file: Path) -> dict[str, Row]:
     """Rows by key, the last of each; a last line that was cut off is left out."""
     rows: dict[str, Row] = {}

@@ -400,7 +400,7 @@ _ROWS = (
          (lambda a, b, e: 1 / _or_one(b), lambda a, b, e: np.where(np.asarray(b) == 0, 0.0, -a / _or_one(b) ** 2)),
          text="pdiv({0}, {1})", exact_text="(if {1} = 0 then {0} else {0} / {1})",
          latex=r"\operatorname{{pdiv}}\left({0}, {1}\right)",
-         sympy="Piecewise(({0}, Eq({1}, 0)), ({0} / {1}, True))",
+         sympy="Piecewise(({0}, Eq({1}, 0, evaluate=False)), ({0} / {1}, True), evaluate=False)",
          python="_pdiv({0}, {1})",
          python_helper="def _pdiv(a, b):\n    return a / np.where(b == 0, 1.0, b)",
          c="sg_pdiv({0}, {1})",

@@ -12,7 +12,8 @@ so an iteration costs the products of the new ones.
 
 Differences from the authors' code: a feature that is refused leaves its place empty, where theirs becomes a column of
 zeros, which can be a parent; the archive starts empty, where theirs has copies of original features; sums are in
-float64, where theirs are in float32, whose range limits features here too.
+float64, where theirs are in float32, whose range limits features here too. Training errors are those of the sums,
+before predictions are clipped.
 """
 
 from __future__ import annotations
@@ -81,9 +82,11 @@ def no_columns() -> FeatureColumns:
 
 
 class StandardTarget(NamedTuple):
-    """The target of an engine: standardised, as a vector there, with mean and variance; and the weights of rows."""
+    """The target of an engine: standardised, as a vector there, with what is known of it; and the weights of rows."""
 
     vector: Handle
+    low: float
+    high: float
     mean: float
     variance: float
     weight: Matrix
@@ -100,7 +103,8 @@ class StandardTarget(NamedTuple):
         scale = 1.0 if is_constant or spread == 0 else spread
         variance = 0.0 if is_constant else float(spread) ** 2
         standardized = vector.standardized(np.array([mean]), np.array([scale]))
-        return cls(standardized, float(mean), variance, own, None if weight is None else engine.put(own[None]))
+        weights = None if weight is None else engine.put(own[None])
+        return cls(standardized, float(summary.low[0]), float(summary.high[0]), float(mean), variance, own, weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +154,8 @@ class EFS(ProgramMethod):
     tournament_size : int
     max_correlation : float
         With a parent: a new feature must stay below.
+    clips : bool
+        Whether predictions stay within the range of the target.
     choose
         The model of a path, from the path and the number of rows.
     """
@@ -160,6 +166,7 @@ class EFS(ProgramMethod):
     p_binary: float
     tournament_size: int
     max_correlation: float
+    clips: bool
     choose: Callable[[LassoPath, int], LassoModel]
     state_type: ClassVar[type[ForestState]] = EFSState
 
@@ -308,6 +315,9 @@ class EFS(ProgramMethod):
         weights = spread_of_target * model.weights[used] / columns.spread[used]
         constant = self.target.mean - float((weights * columns.mean[used]).sum())
         root = add_plain_sum(forest, WeightedSum(features[used], weights, constant))
+        if self.clips:
+            low, high = (forest.constant(edge) for edge in (self.target.low, self.target.high))
+            root = forest.apply("min", forest.apply("max", root, low), high)
         error = self.target.variance * max(1.0 - model.r_squared, 0.0)
         return Elites(np.array([root]), np.array([error]), np.ones(1), np.zeros(1))
 

@@ -56,7 +56,7 @@ def draw_all(model: Estimator, rows: ReportRows, coverage: float) -> list[Figure
     if not isinstance(model, Regressor) or intervals_of(model).known:
         found.append(_calibration(model, X, y, rows))
     found.append(_convergence(model))
-    if len(model.predict_members(X[:1]).reshape(-1, 1)) > 1:
+    if model.predict_members(X[:1]).shape[-2] > 1:
         found.append(_agreement(model, X, y))
     found += [_importances(model, X, y), *_curves(model, X)]
     if not unknown_derivatives(plan_of(model)):
