@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_diabetes, make_friedman1, make_friedman2, make_friedman3
@@ -29,7 +30,7 @@ N_SEEDS = 2
 
 def main() -> None:
     """Three folds for each seed."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, (X, y) in PROBLEMS.items():
         for rule in ("published", "bic"):
             for seed in range(N_SEEDS):

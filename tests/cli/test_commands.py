@@ -187,7 +187,7 @@ def test_show_gives_named_parts_as_equations(tmp_path):
     X, y = load_iris(return_X_y=True)
     sg.M3GPClassifier(population_size=30, generations=3, random_state=0).fit(X, y).save(tmp_path / "model.json")
     text = run("show", tmp_path / "model.json").stdout
-    assert "distance(0) = " in text
+    assert "distance(`0`) = " in text
     assert "heaviest" not in text
     assert "recur" not in text
 

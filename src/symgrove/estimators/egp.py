@@ -31,6 +31,10 @@ BYTES_OF_PLACE = 384  # of a tree in a forest, its votes and its children, while
     "numbers of subsets and trees, how forests change, and that parents of trees are compared within their subset "
     "only, are ours. Features and outputs are not scaled.",
     parameters={
+        "standardize": (
+            "bool",
+            "Z-score the features inside; formulas are shown in your units either way. False in the published method.",
+        ),
         "population_size": ("int", "Trees, and as many forests."),
         "n_subsets": (
             "int",

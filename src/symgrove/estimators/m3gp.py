@@ -38,6 +38,10 @@ _TEXT = (
     "changes a formula, or adds, removes or exchanges a whole dimension. "
 )
 _PARAMETERS = {
+    "standardize": (
+        "bool",
+        "Z-score the features inside; formulas are shown in your units either way. False in the published method.",
+    ),
     "population_size": ("int", "Individuals in the population."),
     "target_error": ("float, optional", "Stop once the training error of the best individual is this low."),
     "init_depth": ("int", "Largest depth of initial formulas and of new branches; a lone leaf has depth 1."),
