@@ -51,6 +51,7 @@ def finish(process, folder):
     return err
 
 
+@pytest.mark.slow
 def test_two_processes_compile_at_once_and_later_ones_load_the_result(copy):
     both = [start(copy), start(copy)]
     for process in both:

@@ -343,6 +343,7 @@ def test_permission_errors(folder, monkeypatch, tmp_path):
     assert (done.exit_code, "no permission to write" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing_half_written(folder, tmp_path):
     """A limit on the size of files stands in for a full disk."""
     words = f"{folder / 'numbers.csv'} -t y -o m.json -q {' '.join(SMALL)}"

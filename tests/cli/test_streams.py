@@ -83,6 +83,7 @@ def test_a_model_that_nobody_takes_is_rescued(end, why, files):
     assert sg.load(rescued).n_features_in_ == 5
 
 
+@pytest.mark.slow
 def test_progress_that_nobody_reads_does_not_end_a_fit(files):
     command = f"set -o pipefail; ({FIT.replace('-q', '')} -o m.json 2>&1 > /dev/null) | true"
     assert shell(command, files).returncode == 0
@@ -101,6 +102,7 @@ def test_progress_that_cannot_be_written_does_not_end_a_fit(files):
     sg.load(files / "m.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

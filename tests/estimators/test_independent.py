@@ -117,6 +117,7 @@ print(model.stop_reason_, len(model.ensemble_), np.isfinite(model.predict(X)).al
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal_leaves_the_members_that_have_begun(tmp_path):
     # A group of its own, as in a terminal: the workers get the signal too.
     process = subprocess.Popen(

@@ -155,7 +155,7 @@ def test_every_notation(segp, grove):
         assert "ramp is a function of yours" in text
         assert r"r\left(" in latex
         assert r"\operatorname{within}\left(" in latex
-        assert "ramp" not in str(model.export("sympy"))
+    assert "ramp" not in str(segp.export("sympy"))
     symbols = [sympy.Symbol(f"x{i}", real=True) for i in range(5)]
     found = sympy.lambdify(symbols, segp.export("sympy"), "numpy")(*X.T)
     np.testing.assert_allclose(found, segp.predict(X), rtol=1e-9)

@@ -135,7 +135,7 @@ def make_table(
                 found, n_failed = values[method.name]
                 theirs = their.get(method.published or method.name, {}).get(dataset, {}).get(part, ())
                 summary, interval = (summarise(found), median_interval(found)) if found else (None, (-np.inf, np.inf))
-                is_unfinished = 0 < len(found) < enough
+                is_unfinished = 0 < len(found) < min(enough, method.runs or enough)
                 cells[part, method.name, dataset] = Cell(
                     summary, theirs, method.name in best, n_failed, interval, is_unfinished
                 )
