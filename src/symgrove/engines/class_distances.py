@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from symgrove.engines import class_distances_kernels
 from symgrove.engines.base import Engine, Function, Handle
+from symgrove.engines.row_weights import RowWeights
 from symgrove.forest.forest import Forest, Ids
 
 Matrix = NDArray[np.float64]
@@ -66,10 +67,7 @@ class ClassDistances:
     Attributes
     ----------
     engine : Engine
-    weight : (n_rows,)
-        Sample weights.
-    weights : handle of one vector, or None
-        The same, if they are not all one.
+    weight : RowWeights
     masks : handle
         For each class the weights of its rows, and 0 elsewhere.
     labels, ones : handles of one vector
@@ -83,8 +81,7 @@ class ClassDistances:
     """
 
     engine: Engine
-    weight: Matrix
-    weights: Handle
+    weight: RowWeights
     masks: Handle
     labels: Handle
     ones: Handle
@@ -98,11 +95,10 @@ class ClassDistances:
     ) -> ClassDistances:
         """Distances on all rows of an engine."""
         y = engine.target
-        w = np.ones(y.size) if weight is None else np.asarray(weight, dtype=np.float64)
-        masks = np.where(y == np.arange(int(y.max()) + 1)[:, None], w, 0.0)
-        weights = None if weight is None else engine.put(w)
+        own = RowWeights.of(engine, weight)
+        masks = np.where(y == np.arange(int(y.max()) + 1)[:, None], own.values, 0.0)
         put = engine.put(masks), engine.put(y), engine.put(np.ones(y.size))
-        return cls(engine, w, weights, *put, masks.sum(axis=1), is_centred, n_at_a_time)
+        return cls(engine, own, *put, masks.sum(axis=1), is_centred, n_at_a_time)
 
     @property
     def n_classes(self) -> int:
@@ -150,7 +146,7 @@ class ClassDistances:
         is_tree = distinct >= 0
         index = position.reshape(trees.shape) - int((~is_tree).sum())  # -1 stays -1: it sorts first
         vectors = self.engine.evaluate(forest, distinct[is_tree], keep=True)
-        seen = self.engine.summaries(vectors, self.weight, np.zeros(self.weight.size))
+        seen = self.engine.summaries(vectors, self.weight.values, np.zeros(self.engine.n_rows))
         with np.errstate(all="ignore"):
             is_finite = np.isfinite(seen.high - seen.low) & np.isfinite(seen.spread) & np.isfinite(seen.mean)
             varies = seen.spread > NEARLY_CONSTANT * np.abs(seen.mean)
@@ -193,7 +189,7 @@ class ClassDistances:
         """Weighted sums over the rows of a function of single vectors and of the distances from each class."""
         of_class = [distances[np.arange(c * n, (c + 1) * n)] for c in range(self.n_classes)]
         itself = np.zeros(n, dtype=np.intp)
-        weights = None if self.weights is None else self.weights[itself]
+        weights = self.weight.repeated(n)
         return self.engine.sums(function, *(own[itself] for own in more), *of_class, weights=weights)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from symgrove.blas import on_one_thread
 from symgrove.engines.base import Engine, Handle
+from symgrove.engines.row_weights import RowWeights
 from symgrove.forest.forest import Forest, Ids
 
 Matrix = NDArray[np.float64]
@@ -54,18 +55,14 @@ class LinearHeads:
     Attributes
     ----------
     engine : Engine
-    weight : (n_rows,)
-        Sample weights.
-    weights : handle of one vector, or None
-        The same, if they are not all one.
+    weight : RowWeights
     target : handle of one vector
     mean, variance : float
         Of the target.
     """
 
     engine: Engine
-    weight: Matrix
-    weights: Handle
+    weight: RowWeights
     target: Handle
     mean: float
     variance: float
@@ -73,19 +70,16 @@ class LinearHeads:
     @classmethod
     def of(cls, engine: Engine, weight: Matrix | None) -> LinearHeads:
         """Heads on all rows of an engine."""
-        y = engine.target
-        w = np.ones(y.size) if weight is None else np.asarray(weight, dtype=np.float64)
-        target = engine.put(y)
-        seen = engine.summaries(target, w, np.zeros(y.size))
-        weights = None if weight is None else engine.put(w)
-        return cls(engine, w, weights, target, float(seen.mean[0]), float(seen.spread[0]) ** 2)
+        own, target = RowWeights.of(engine, weight), engine.put(engine.target)
+        seen = engine.summaries(target, own.values, np.zeros(engine.n_rows))
+        return cls(engine, own, target, float(seen.mean[0]), float(seen.spread[0]) ** 2)
 
     def fit(self, forest: Forest, trees: Ids) -> Heads:
         """Heads of individuals whose trees are rows of ids, padded with -1; a tree that repeats counts once."""
         n, n_trees = trees.shape
         heads = Heads(np.zeros((n, n_trees)), np.full(n, self.mean), np.full(n, np.inf))
         n_products = max(1, PRODUCTS_AT_A_TIME // max(1, n_trees) ** 2)
-        for some in _batches(trees, _at_a_time(self.weight.size), n_products):
+        for some in _batches(trees, _at_a_time(self.engine.n_rows), n_products):
             for all_of, own in zip(heads, self._fit_some(forest, trees[some]), strict=True):
                 all_of[some] = own
         return heads
@@ -100,7 +94,7 @@ class LinearHeads:
         # Positions among the vectors; -1 stays -1, because it sorts first.
         index = position.reshape(trees.shape) - int((~is_tree).sum())
         vectors = self.engine.evaluate(forest, distinct[is_tree])
-        seen = self.engine.summaries(vectors, self.weight, np.zeros(self.weight.size))
+        seen = self.engine.summaries(vectors, self.weight.values, np.zeros(self.engine.n_rows))
         with np.errstate(all="ignore"):
             is_finite = np.isfinite(seen.high - seen.low) & np.isfinite(seen.spread)
             varies = is_finite & (seen.spread > NEARLY_CONSTANT * np.abs(seen.mean))
@@ -116,8 +110,8 @@ class LinearHeads:
 
     def _solve(self, vectors: Handle, index: NDArray[np.intp]) -> tuple[Matrix, Matrix]:
         """Coefficients of standardised vectors, and mean squared errors."""
-        n, total = len(index), self.weight.sum()
-        weights = None if self.weights is None else self.weights[np.zeros(n, dtype=np.intp)]
+        n, total = len(index), self.weight.total
+        weights = self.weight.repeated(n)
         centred = self.target.standardized(np.array([self.mean]), np.ones(1))
         itself = np.zeros((n, 1), dtype=np.intp)
         gram = self.engine.products(vectors, vectors, weights, index, index) / total
@@ -130,7 +124,7 @@ class LinearHeads:
         error = self.variance - (inverse * along**2).sum(axis=1)
         beta[index < 0] = 0.0
         small = np.flatnonzero(error < SMALL_ERROR * self.variance)
-        n_residuals = max(1, _at_a_time(self.weight.size) // 4)
+        n_residuals = max(1, _at_a_time(self.engine.n_rows) // 4)
         for start in range(0, small.size, n_residuals):
             some = small[start : start + n_residuals]
             error[some] = self._from_residuals(vectors + centred, index[some], beta[some], len(vectors)) / total
@@ -141,8 +135,7 @@ class LinearHeads:
         n = len(index)
         all_of = np.concatenate([index, np.full((n, 1), target)], axis=1)
         residuals = self.engine.combine(np.concatenate([-beta, np.ones((n, 1))], axis=1), vectors, all_of)
-        weights = None if self.weights is None else self.weights[np.zeros(n, dtype=np.intp)]
-        return self.engine.sums(np.square, residuals, weights=weights)
+        return self.engine.sums(np.square, residuals, weights=self.weight.repeated(n))
 
 
 def n_vectors_of_heads(n_trees: int, n_rows: int = 1) -> int:

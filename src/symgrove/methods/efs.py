@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.engines.base import Engine, Handle
+from symgrove.engines.row_weights import RowWeights
 from symgrove.fitness.lasso import N_PENALTIES, LassoModel, LassoPath, lasso_path, path_scores
 from symgrove.fitness.terms import VectorSummary
 from symgrove.forest.forest import Forest, Ids
@@ -89,22 +90,20 @@ class StandardTarget(NamedTuple):
     high: float
     mean: float
     variance: float
-    weight: Matrix
-    weights: Handle
+    weight: RowWeights
 
     @classmethod
     def of(cls, engine: Engine, weight: Matrix | None) -> StandardTarget:
         """With equal weights if there are none."""
-        own = np.ones(engine.n_rows) if weight is None else weight
+        own = RowWeights.of(engine, weight)
         vector = engine.put(engine.target[None])
-        summary = engine.summaries(vector, own, np.zeros(engine.n_rows))
+        summary = engine.summaries(vector, own.values, np.zeros(engine.n_rows))
         mean, spread = summary.mean[0], summary.spread[0]
         is_constant = summary.low[0] == summary.high[0] or not np.isfinite(spread)  # squares overflow
         scale = 1.0 if is_constant or spread == 0 else spread
         variance = 0.0 if is_constant else float(spread) ** 2
         standardized = vector.standardized(np.array([mean]), np.array([scale]))
-        weights = None if weight is None else engine.put(own[None])
-        return cls(standardized, float(summary.low[0]), float(summary.high[0]), float(mean), variance, own, weights)
+        return cls(standardized, float(summary.low[0]), float(summary.high[0]), float(mean), variance, own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +286,7 @@ class EFS(ProgramMethod):
 
     def _summarize(self, vectors: Handle, nearly_constant: float) -> tuple[NDArray[np.intp], VectorSummary]:
         """Which vectors are finite as 32-bit floats and not constant, and what is known of these."""
-        summary = self.engine.summaries(vectors, self.target.weight, np.zeros(self.engine.n_rows))
+        summary = self.engine.summaries(vectors, self.target.weight.values, np.zeros(self.engine.n_rows))
         with np.errstate(all="ignore"):
             size = np.maximum(np.abs(summary.low), np.abs(summary.high))
             is_varied = summary.spread > nearly_constant * size
@@ -296,8 +295,8 @@ class EFS(ProgramMethod):
 
     def _correlations(self, left: Handle, right: Handle) -> Matrix:
         """Of standardised vectors with others."""
-        products = self.engine.products(left, right, self.target.weights)[0]
-        return np.clip(products / self.target.weight.sum(), -1.0, 1.0)
+        products = self.engine.products(left, right, self.target.weight.vector)[0]
+        return np.clip(products / self.target.weight.total, -1.0, 1.0)
 
     def _survivors(self, forest: Forest, features: Ids, scores: Matrix) -> NDArray[np.intp]:
         """Places of the original features and of the best-scoring others; of equal ones the older."""
