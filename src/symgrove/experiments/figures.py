@@ -101,7 +101,7 @@ def beta(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | None
     """Test error against time; the sizes of 2SEGP's ensembles stand on an axis of their own."""
     n_columns = min(2, len(study.datasets))
     n_lines = -(-len(study.datasets) // n_columns)
-    figure = Figure(figsize=(TWO_COLUMNS if n_columns > 1 else ONE_COLUMN, 0.5 + 2.4 * n_lines))
+    figure = Figure(figsize=(TWO_COLUMNS if n_columns > 1 else ONE_COLUMN, 0.5 + 2.55 * n_lines))
     grid = figure.subplots(n_lines, n_columns, squeeze=False)
     for unused in grid.ravel()[len(study.datasets) :]:
         unused.set_visible(False)
@@ -112,7 +112,7 @@ def beta(Figure: Any, study: Study, rows: Rows, tasks: Tasks, n_runs: int | None
             label = LABELS.get(kind, kind)
             handles[label] = _draw_line(axes, kind, np.array(points).T)
         axes.set(xscale="log")
-        axes.set_title(dataset.upper(), loc="left", pad=7, fontweight="bold")
+        axes.set_title(dataset.upper(), loc="left", pad=18, fontweight="bold")  # above the names of sizes
         for axis_format in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
             axis_format(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "125" else "")
         _name_sizes(axes, sizes)
