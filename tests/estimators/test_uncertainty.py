@@ -127,16 +127,14 @@ def test_files_without_anything_learned_can_be_calibrated(tmp_path):
     assert np.isfinite(model.calibrate(X[100:], pd.DataFrame({"y": y[100:]}).y).predict_interval(X)).all()
 
 
-def test_grove_draws_rows_from_those_that_are_left():
+def test_grove_in_turns_has_intervals_from_rows_kept_out():
     X, y = _data(400)
     settings = {**METHODS[sg.GroveRegressor], "calibration": 0.3}
     whole = sg.GroveRegressor(**settings)
     rows = Rows(X[:280], y[None, :280], None, np.arange(280))
-    needs = team_needs(whole._main_regime(8), rows, whole.dtype, whole.configuration)
-    copies = 8 * 400 * (X.shape[1] + 3)  # of both parts, their targets and positions, and of all positions
-    budget = needs.budget_for(150) + copies
-    with pytest.warns(UserWarning, match="Grove evolves on 150 of the 280 rows"):
-        model = sg.GroveRegressor(**settings, memory_budget=budget).fit(X, y)
+    needs = team_needs(whole._main_regime(8, 400), rows, whole.dtype, whole.configuration, apart=True)
+    copies = 2 * 8 * 400 * (X.shape[1] + 3)  # of both parts, their targets and positions, and of all positions
+    model = sg.GroveRegressor(**settings, memory_budget=needs.budget_for(150) + copies).fit(X, y)
     assert np.isfinite(model.predict_interval(X)).all()
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 import symgrove as sg
-from symgrove.methods.grove.configuration import CandidateRules, Folds, GroveConfiguration, SecondRegime
+from symgrove.methods.grove.configuration import CandidateRules, Folds, GroveConfiguration, ManyRows, SecondRegime
 from symgrove.methods.grove.strength import for_folds, n_folds
 from symgrove.methods.grove.weights import weigh
 from symgrove.methods.problem import Rows
@@ -51,6 +51,15 @@ SECOND = {
     "ridge": 0.5,
     "snapshots": (20,),
     "fewest_rows": 601,
+    "most_rows": 599,
+}
+MANY = {
+    "fewest_rows": 30,
+    "share_held_out": 0.3,
+    "most_held_out": 2,
+    "share_of_teams": 1.0,
+    "rows_of_a_turn": 12,
+    "n_newton_steps": 1,
 }
 OWN = {
     "early_snapshots": (4,),
@@ -60,7 +69,7 @@ OWN = {
     "n_close_of_all": 45,
     "share_of_main": 0.0,
 }
-PARTS = {"candidates": CandidateRules, "folds": Folds, "second": SecondRegime}
+PARTS = {"candidates": CandidateRules, "folds": Folds, "many": ManyRows, "second": SecondRegime}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +91,7 @@ def with_candidates(**changes):
 
 
 def test_every_number_is_tried_below():
-    for kind, changes in ((CandidateRules, CANDIDATES), (Folds, FOLDS), (SecondRegime, SECOND)):
+    for kind, changes in ((CandidateRules, CANDIDATES), (Folds, FOLDS), (ManyRows, MANY), (SecondRegime, SECOND)):
         assert {field.name for field in fields(kind)} == set(changes)
     assert {field.name for field in fields(GroveConfiguration)} == {*OWN, *PARTS}
 
@@ -96,6 +105,19 @@ def default(data):
 def test_candidates_change_the_model(data, default, name):
     changed = predictions(with_candidates(**{name: CANDIDATES[name]}), data)
     assert not np.array_equal(changed, default)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_rows_change_the_model(data, name):
+    many = ManyRows(fewest_rows=31 if name == "fewest_rows" else 20, rows_of_a_turn=100)
+    X, y = data[0], (data[1] > np.median(data[1])).astype(int)
+    base = sg.GroveClassifier.configuration
+    found = []
+    for own in (many, replace(many, **{name: MANY[name]})):
+        changed = replace(SMALL, many=own, second=base.second, early_snapshots=base.early_snapshots)
+        kind = type("Changed", (sg.GroveClassifier,), {"configuration": changed})
+        found.append(kind(**{**TINY, "strength": "fixed"}).fit(X, y).predict_proba(X))
+    assert not np.array_equal(*found)
 
 
 @pytest.mark.parametrize(("dtype", "own", "other"), [("float64", (1, 5), (6, 1)), ("float32", (6, 1), (1, 5))])
@@ -132,7 +154,7 @@ def stacking_weights(folds):
 
 
 def derived(folds):
-    main = sg.GroveRegressor()._main_regime(100)
+    main = sg.GroveRegressor()._main_regime(100, 600)
     return for_folds(main, folds), n_folds(400, folds), stacking_weights(folds)
 
 
@@ -149,7 +171,7 @@ def test_on_fewer_rows_the_strength_is_fixed(data):
 
 def regimes(configuration):
     kind = type("Changed", (sg.GroveClassifier,), {"configuration": configuration})
-    return kind()._regimes(100, Rows(np.zeros((600, 3)), np.zeros((1, 600)), None, np.arange(600)))
+    return kind()._regimes(100, Rows(np.zeros((600, 3)), np.zeros((1, 600)), None, np.arange(600)), 600)
 
 
 @pytest.mark.parametrize("name", SECOND)

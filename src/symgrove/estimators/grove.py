@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -31,13 +30,14 @@ from symgrove.methods.grove.configuration import (
     Regime,
     TeamRules,
 )
-from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, NUMBER, TeamNeeds, draw_rows, team_needs
-from symgrove.methods.grove.setup import TeamSettings, make_evolutions, stack_of
+from symgrove.methods.grove.many_rows import n_to_hide, rows_to_hide, settle_stack
+from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, N_PLACES, NUMBER, TeamNeeds, team_needs
+from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_of_an_evolution, stack_of
 from symgrove.methods.grove.strength import Surroundings, choose_stack, for_folds, n_folds, work_of
-from symgrove.methods.grove.teams import TeamEvolution
+from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
-from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.methods.side_by_side import States
 from symgrove.models.model import LeftOut
 from symgrove.models.stack import Stack
 from symgrove.models.task import Task
@@ -94,11 +94,11 @@ class GroveEstimator(Estimator):
 
     # The main evolution
 
-    def make_method(self, problem: Problem) -> SideBySide[TeamEvolution]:
-        main = self._main_regime(self.generations)
-        return make_evolutions(self._team_settings(problem), main, problem.training, problem.seed)
+    def make_method(self, problem: Problem) -> Populations | InTurns:
+        main = self._main_regime(self.generations, problem.n_given)
+        return make_evolutions(self._team_settings(problem), main, problem.training, problem.seed, problem.hidden)
 
-    def make_model(self, problem: Problem, method: SideBySide[TeamEvolution], state: States) -> Fitted:
+    def make_model(self, problem: Problem, method: Populations | InTurns, state: States) -> Fitted:
         return stack_of(self._team_settings(problem), method, state, problem)
 
     def _team_settings(self, problem: Problem) -> TeamSettings:
@@ -117,12 +117,17 @@ class GroveEstimator(Estimator):
             engine=evaluation.engine,
         )
 
-    def _main_regime(self, generations: int) -> Regime:
+    def _n_teams(self, n_rows: int) -> int:
+        """Where rows are many, regressions over the terms of all teams follow, and fewer teams are enough."""
+        many, n_teams = self.configuration.many, int(self.n_estimators)
+        return n_teams if n_rows < many.fewest_rows else max(1, round(many.share_of_teams * n_teams))
+
+    def _main_regime(self, generations: int, n_rows: int) -> Regime:
         early = (g for g in self.configuration.early_snapshots if g < generations)
         return Regime(
             name="main",
             n_populations=int(self.n_populations),
-            n_teams=int(self.n_estimators),
+            n_teams=self._n_teams(n_rows),
             max_size=int(self.max_size),
             rules=self._rules(self.window, 1, float(self.ridge)),
             snapshots=(*early, generations),
@@ -138,19 +143,19 @@ class GroveEstimator(Estimator):
             ridge=ridge,
         )
 
-    def _regimes(self, generations: int, rows: Rows, room: int | None = None) -> tuple[Regime, ...]:
+    def _regimes(self, generations: int, rows: Rows, n_given: int, room: int | None = None) -> tuple[Regime, ...]:
         """Evolutions that may enter the stack, the main one first; others only if there is room for them."""
-        main, second = self._main_regime(generations), self.configuration.second
+        main, second = self._main_regime(generations, n_given), self.configuration.second
         other = Regime(
             name=second.name,
             n_populations=1,
-            n_teams=second.team_factor * self.n_estimators,
+            n_teams=second.team_factor * self._n_teams(n_given),
             max_size=min(second.largest_size, second.size_factor * self.max_size + second.size_more),
             rules=self._rules(second.window, second.term_factor, second.ridge),
             snapshots=second.snapshots,
         )
         has_room = room is None or self._least_budget(other, rows) <= room
-        return (main, other) if len(rows.X) >= second.fewest_rows and has_room else (main,)
+        return (main, other) if second.fewest_rows <= len(rows.X) <= second.most_rows and has_room else (main,)
 
     # Memory
 
@@ -161,7 +166,7 @@ class GroveEstimator(Estimator):
     def _needs_of(self, regime: Regime, rows: Rows) -> list[TeamNeeds]:
         """Of its evolution, and of those on folds."""
         cheaper = [for_folds(regime, self.configuration.folds)] if self.strength == "auto" else []
-        return [team_needs(each, rows, self.dtype, self.configuration) for each in (regime, *cheaper)]
+        return [team_needs(each, rows, self.dtype, self.configuration, apart=True) for each in (regime, *cheaper)]
 
     def _least_budget(self, regime: Regime, rows: Rows) -> int:
         """With less, too few rows would be left."""
@@ -169,27 +174,35 @@ class GroveEstimator(Estimator):
         return max(needs.budget_for(n_fewest) for needs in self._needs_of(regime, rows))
 
     def _within_memory(self, problem: Problem) -> Problem:
-        training, main = problem.training, self._main_regime(self.generations)
+        training, main = problem.training, self._main_regime(self.generations, problem.n_given)
         checking = NUMBER * N_CHECKING * problem.n_given
+        n_rows = len(training.X)
+        hidden = n_to_hide(n_rows, self.configuration.many) * sum(a.nbytes // n_rows for a in training if a is not None)
+        hidden += NUMBER * N_PLACES * n_rows
         least = max(self._least_budget(main, training), checking) + problem.n_copied
+        least += hidden if n_rows > FEWEST_ROWS else 0
         if self._memory_budget() < least:
             raise ValueError(
                 f"memory_budget={self.memory_budget} bytes is too small: a fit on {len(training.X)} rows, or on some "
                 f"of them, needs at least {least}. Raise it, or lower n_estimators, max_terms or population_size."
             )
-        n_training, n_rows = len(training.X), self._needs_of(main, training)[0].rows_within(self._room(problem))
-        if n_rows < n_training:
-            warnings.warn(
-                f"Grove evolves on {n_rows} of the {n_training} rows, drawn at random: more do not fit into "
-                "memory_budget. Raise it, or lower n_estimators or max_terms.",
-                stacklevel=2,
-            )
-        return problem._replace(training=draw_rows(training, n_rows, problem.seed))
+        return problem._replace(n_copied=problem.n_copied + hidden) if self._has_many(problem) else problem
+
+    def _has_many(self, problem: Problem) -> bool:
+        """Whether rows are many, or too many for an evolution to have all at once."""
+        if problem.n_given >= self.configuration.many.fewest_rows:
+            return True
+        main, rows = self._main_regime(self.generations, problem.n_given), problem.training
+        return rows_of_an_evolution(self._team_settings(problem), main, rows) < len(rows.X)
 
     def _identity(self, rows: Rows) -> dict[str, Any]:
         # The budget decides how many rows evolutions see, if they do not all fit beside two copies of them.
         budget = self._memory_budget()
-        needs = [each for regime in self._regimes(self.generations, rows) for each in self._needs_of(regime, rows)]
+        needs = [
+            each
+            for regime in self._regimes(self.generations, rows, len(rows.X))
+            for each in self._needs_of(regime, rows)
+        ]
         room = budget - 2 * sum(array.nbytes for array in rows if array is not None)
         is_ample = all(each.rows_within(room) >= len(rows.X) for each in needs)
         own = {"budget": None if is_ample else budget, "configuration": repr(self.configuration)}
@@ -207,18 +220,26 @@ class GroveEstimator(Estimator):
     ) -> Finished:
         start = time.perf_counter()
         is_auto = self.strength == "auto" and len(problem.training.X) >= self.configuration.folds.fewest_rows
+        rows, many = problem.training, self.configuration.many
+        hidden = rows_to_hide(rows, problem.task, problem.seed, many) if self._has_many(problem) else None
         share = self.configuration.share_of_main if self.strength == "auto" else 1.0
         main_limits = limits._replace(max_time=None if limits.max_time is None else share * limits.max_time)
-        main = super()._evolve(problem, main_limits, checkpoint, interrupt, given)
-        if not is_auto or main.reason == "interrupted" or not main.n_generations:
+        main = super()._evolve(problem._replace(hidden=hidden), main_limits, checkpoint, interrupt, given)
+        if hidden is not None:  # what each team left out is known of some rows only
+            main = replace(main, fitted=main.fitted._replace(outside=[]))
+        if (not is_auto and hidden is None) or main.reason == "interrupted" or not main.n_generations:
             return self._with_weights(problem, main)
         end = np.inf if limits.max_time is None else start + limits.max_time
         around = Surroundings(checkpoint, interrupt, end, self._say)
-        regimes = self._regimes(main.n_generations, problem.training, self._room(problem))
+        regimes = self._regimes(main.n_generations, problem.training, problem.n_given, self._room(problem))
         settings, strongest = self._team_settings(problem), main.fitted.model
         assert isinstance(strongest, Stack)
+        common = strongest, problem.training, problem.seed, around
         try:
-            chosen = choose_stack(settings, regimes, strongest, problem.training, problem.seed, around)
+            if hidden is None:
+                chosen = choose_stack(settings, regimes, *common)
+            else:
+                chosen = settle_stack(settings, regimes if is_auto else regimes[:1], *common, hidden, fixed=not is_auto)
         except OutOfTime:
             reason = "interrupted" if interrupt.is_requested else "max_time"
             return self._with_weights(problem, replace(main, reason=reason))
@@ -241,9 +262,9 @@ class GroveEstimator(Estimator):
             "strength_history_": {},
         }
         left_out = None
-        if problem.task.classes is None:  # classes have no intervals
-            training = problem.training
-            model, outside, _ = main.fitted
+        training = problem.training
+        model, outside, _ = main.fitted
+        if problem.task.classes is None and outside:  # classes have no intervals
             left_out = model.left_out(training.X, training.targets, outside, training.weight)
         return replace(main, attributes=attributes, left_out=left_out)
 
@@ -253,9 +274,9 @@ class GroveEstimator(Estimator):
 
     def _work_after(self, problem: Problem, limits: Limits) -> float:
         n_rows, folds = len(problem.training.X), self.configuration.folds
-        if self.strength != "auto" or not limits.generations:
+        if self.strength != "auto" or not limits.generations or self._has_many(problem):
             return 0.0
-        regimes = self._regimes(limits.generations, problem.training, self._room(problem))
+        regimes = self._regimes(limits.generations, problem.training, problem.n_given, self._room(problem))
         work = sum(work_of(for_folds(regime, folds)) for regime in regimes)
         return n_folds(n_rows, folds) * work / work_of(regimes[0]) * limits.generations
 

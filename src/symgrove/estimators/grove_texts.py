@@ -16,7 +16,11 @@ OWN = {
         "`max_terms`) has one population, those that are only made to choose the strength at most two.",
     ),
     "population_size": ("int", "New formulas of each population in each generation."),
-    "n_estimators": ("int", "Samples of the rows, and so teams; for each class, if there are more than two."),
+    "n_estimators": (
+        "int",
+        "Samples of the rows, and so teams; for each class, if there are more than two. From 5,001 rows on, half as "
+        "many.",
+    ),
     "max_terms": (
         "int",
         "Formulas in a team of the main evolution; never more than a fifth of the rows. With strength=auto, a second "
@@ -31,7 +35,8 @@ OWN = {
     "strength": (
         '"auto" or "fixed"',
         "auto: ensembles of different strength are weighed on rows held out of whole evolutions: five folds, or a "
-        "fifth of the rows if there are more than 500. fixed: only the evolutions that the parameters describe.",
+        "fifth of the rows if there are more than 500; from 5,001 rows on, a tenth of them is held out of the main "
+        "evolution itself. fixed: only the evolutions that the parameters describe.",
     ),
     "sampling": (
         '"bootstrap" or float',
@@ -56,8 +61,7 @@ OWN = {
         "int, optional",
         "Bytes that a fit may take at its peak, beyond what it is given and what the model keeps, 2 GiB by default: "
         "copies of the data, samples, the teams' terms, candidates, predictions; compiled code is not counted. If rows "
-        "are more than it has room for (by default about 75,000 with 10 features), the evolution sees as many, drawn "
-        "at random. Predictions of as many rows keep it too, beyond what "
+        "are more than it has room for, they come in turns. Predictions of as many rows keep it too, beyond what "
         "they return and, of rows that are not float64 arrays, one copy as such.",
     ),
     "max_time": (

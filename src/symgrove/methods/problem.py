@@ -52,6 +52,8 @@ class Problem(NamedTuple):
         Rows that the user gave.
     n_copied : int
         Bytes of these rows that are not the user's own arrays.
+    hidden : (n_hidden,) or None
+        Training rows, by place, that an evolution is to be judged by and does not see.
     """
 
     training: Rows
@@ -63,6 +65,7 @@ class Problem(NamedTuple):
     kept_out: Rows | None = None
     n_given: int = 0
     n_copied: int = 0
+    hidden: NDArray[np.intp] | None = None
 
 
 def split(rows: Rows, fraction: float, seed: int, purpose: str, task: Task) -> tuple[Rows, Rows]:

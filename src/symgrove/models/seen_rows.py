@@ -13,15 +13,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.models.row_blocks import row_blocks
+
 MOST_ROWS = 50_000  # of larger data no marks are kept
+ROWS_AT_A_TIME = 512  # that are copied
 Matrix = NDArray[np.float64]
 Marks = NDArray[np.uint32]
 
 
 def marks_of(X: Matrix, targets: Matrix) -> Marks:
     """A mark for each row, of features and targets, (n_targets, n_rows)."""
-    rows = np.column_stack([X, targets.T]).astype(np.float64) + 0.0  # -0.0 becomes 0.0
-    digests = b"".join(hashlib.blake2b(row.tobytes(), digest_size=4).digest() for row in rows)
+    digests = b"".join(
+        hashlib.blake2b(row.tobytes(), digest_size=4).digest()
+        for block in row_blocks(len(X), ROWS_AT_A_TIME)
+        for row in np.column_stack([X[block], targets[:, block].T]).astype(np.float64) + 0.0  # -0.0 becomes 0.0
+    )
     return np.frombuffer(digests, dtype="<u4").astype(np.uint32)
 
 

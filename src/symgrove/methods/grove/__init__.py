@@ -8,4 +8,6 @@ well it fits a sample alone, but how much it adds to the team that the sample al
     setup.py           from a problem to evolutions of teams, and from their states to a model
     strength.py        how strongly to fit: evolutions on folds, and those that the stack needs
     weights.py         weights of the stack, from predictions of rows held out
+    many_rows.py       the same where rows are many: turns.py (rows come and go), settling.py and pooling.py
+                       (coefficients on all rows)
 """

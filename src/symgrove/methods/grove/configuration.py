@@ -65,8 +65,8 @@ class SecondRegime:
     ridge : float
     snapshots : tuple of int
         Generations after which they may enter.
-    fewest_rows : int
-        On fewer rows there are none.
+    fewest_rows, most_rows : int
+        On fewer rows, or on more, there are none.
     """
 
     name: str
@@ -79,6 +79,7 @@ class SecondRegime:
     ridge: float
     snapshots: tuple[int, ...]
     fewest_rows: int = 0
+    most_rows: int = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +109,32 @@ class Folds:
     smallest_weight: float = 0.01
     clearly: float = 2.0
     fewest_rows: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyRows:
+    """What changes where rows are many: evolutions are judged themselves, and coefficients are found on all rows.
+
+    Attributes
+    ----------
+    fewest_rows : int
+        From so many rows on.
+    share_held_out, most_held_out : float, int
+        Rows that evolutions do not see, to judge them by: a share of the rows, and so many at most.
+    share_of_teams : float
+        Of `n_estimators`.
+    rows_of_a_turn : int
+        That an evolution has at a time, if there is room for them.
+    n_newton_steps : int
+        On all rows, with the logistic loss; for squares, one is exact.
+    """
+
+    fewest_rows: int = 5001
+    share_held_out: float = 0.1
+    most_held_out: int = 10_000
+    share_of_teams: float = 0.5
+    rows_of_a_turn: int = 4096
+    n_newton_steps: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +173,7 @@ class GroveConfiguration:
         Generations after which the main evolution is weaker, but may be the better for it.
     second : SecondRegime
     folds : Folds
+    many : ManyRows
     candidates : CandidateRules
     rows_per_term, fewest_terms : int
         Teams have at most a term for so many rows, but so many always.
@@ -158,6 +186,7 @@ class GroveConfiguration:
     early_snapshots: tuple[int, ...]
     second: SecondRegime
     folds: Folds = field(default_factory=Folds)
+    many: ManyRows = field(default_factory=ManyRows)
     candidates: CandidateRules = field(default_factory=CandidateRules)
     rows_per_term: int = 5
     fewest_terms: int = 3
@@ -176,7 +205,9 @@ class GroveConfiguration:
 
 FOR_REGRESSION = GroveConfiguration(
     early_snapshots=(3, 10),
-    second=SecondRegime(name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60)),
+    second=SecondRegime(
+        name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60), most_rows=5000
+    ),
 )
 FOR_CLASSIFICATION = GroveConfiguration(
     early_snapshots=(10, 30, 60),

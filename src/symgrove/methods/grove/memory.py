@@ -12,10 +12,10 @@ import numpy as np
 from symgrove.engines.base import SHARE_OF_VECTORS, VECTORS_WRITTEN_AT_A_TIME
 from symgrove.methods.grove.configuration import GroveConfiguration, Regime
 from symgrove.methods.problem import Rows
-from symgrove.rng import stream
 
 NUMBER = 8  # bytes of a float64
 FEWEST_ROWS = 100  # that a budget must have room for
+N_PLACES = 6  # numbers for each row, while rows are drawn and held out, and of what is predicted for them
 N_CHECKING = 8  # numbers for each row that is given, while rows and labels are checked
 # Vectors in float64, for each team of a population, that come and go within a generation, and for each population.
 N_PASSING = 8
@@ -62,30 +62,25 @@ class TeamNeeds(NamedTuple):
         return self.fixed + self.others * n_rows
 
 
-def team_needs(regime: Regime, rows: Rows, dtype: str, configuration: GroveConfiguration) -> TeamNeeds:
-    """What evolutions of a regime need, on these rows or on some of them."""
+def team_needs(
+    regime: Regime, rows: Rows, dtype: str, configuration: GroveConfiguration, *, apart: bool = False
+) -> TeamNeeds:
+    """What evolutions of a regime need, on these rows or on some of them; `apart`: each population on its own."""
     (n_rows, n_features), n_targets, itemsize = rows.X.shape, len(rows.targets), np.dtype(dtype).itemsize
     rules, n_teams = regime.rules, regime.n_teams * n_targets
     max_terms = configuration.most_terms(rules.max_terms, n_rows)
     n_populations = min(regime.n_populations, regime.n_teams)
     n_own_teams = -(-regime.n_teams // n_populations) * n_targets
     n_candidates = max(rules.population_size, rules.population_size // 2 + n_features)
-    vectors = itemsize * (n_teams * max_terms + n_candidates + VECTORS_WRITTEN_AT_A_TIME)
+    n_rooms = n_populations if apart else 1
+    vectors = itemsize * (n_teams * max_terms + n_rooms * (n_candidates + VECTORS_WRITTEN_AT_A_TIME))
     numbers = n_teams + N_PASSING * n_own_teams  # predictions, and what passes
     numbers += regime.n_teams + n_populations * (N_OF_POPULATION + 2 * n_targets)  # weights, targets
     numbers += 2 * (n_features + n_targets + 1)  # rows that were drawn from all, and of a fold
-    others = NUMBER * numbers + itemsize * n_features + 2 * n_teams  # counts, and rows left out
+    others = NUMBER * numbers + n_rooms * itemsize * n_features + 2 * n_teams  # counts, and rows left out
     n_slots = 1 + max_terms + min(rules.n_joining, max_terms)
     n_judged = min(rules.window, configuration.most_judged(n_teams))
     of_teams = N_MATRICES * n_teams * n_slots**2
     of_teams += n_own_teams * (N_OF_CANDIDATE * n_candidates + N_OF_JUDGED * n_judged * n_slots)
     fixed = NUMBER * of_teams + BYTES_OF_A_CANDIDATE * rules.population_size * n_populations
     return TeamNeeds(vectors, others, fixed, N_BUFFERED * itemsize * regime.max_size * n_populations)
-
-
-def draw_rows(rows: Rows, n_most: int, seed: int) -> Rows:
-    """All rows, or as many as there is room for, drawn at random."""
-    n_rows = len(rows.X)
-    if n_rows <= n_most:
-        return rows
-    return rows.take(np.sort(stream(seed, "rows").choice(n_rows, size=n_most, replace=False)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,18 +18,25 @@ from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.grove.configuration import GroveConfiguration, Regime
 from symgrove.methods.grove.memory import team_needs
-from symgrove.methods.grove.teams import TeamEvolution, TeamState
+from symgrove.methods.grove.teams import GENERATIONS_BETWEEN_REFRESHES, TeamEvolution, TeamState
+from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
 from symgrove.methods.side_by_side import SideBySide
-from symgrove.models.row_blocks import row_blocks, rows_at_a_time
+from symgrove.models.row_blocks import FEWEST_ROWS, row_blocks
 from symgrove.models.stack import Stack
-from symgrove.models.standardization import Standardization, no_standardization, standardization_of
+from symgrove.models.standardization import (
+    Standardization,
+    no_standardization,
+    standardization_by_blocks,
+    standardization_of,
+)
 from symgrove.models.teams import Range, Teams
 from symgrove.rng import stream
 from symgrove.variation.mixture import MixedVariation
 
 Matrix = NDArray[np.float64]
+Positions = NDArray[np.intp]
 
 
 class TeamSettings(NamedTuple):
@@ -61,28 +69,91 @@ class TeamSettings(NamedTuple):
     engine: str
 
 
-def make_evolutions(settings: TeamSettings, regime: Regime, training: Rows, seed: int) -> SideBySide[TeamEvolution]:
-    """Evolutions of teams on training rows, a population each; the samples are divided among them."""
-    n_rows = len(training.X)
-    if settings.sampling == "bootstrap":
-        counts = bootstrap_counts(n_rows, regime.n_teams, seed, np.uint8)
-    else:
-        counts = subsample_counts(n_rows, regime.n_teams, seed, float(settings.sampling), np.uint8)
+def make_evolutions(
+    settings: TeamSettings, regime: Regime, training: Rows, seed: int, hidden: Positions | None = None
+) -> Populations | InTurns:
+    """Evolutions of teams on training rows but for those hidden, a population each; in turns, if the rows are many."""
+    n_most = rows_of_an_evolution(settings, regime, training)
+    scales = Scales(
+        _standardization(settings, training), *_centre_and_scale(training, is_logistic=settings.is_logistic)
+    )
+    seen = np.setdiff1d(np.arange(len(training.X)), hidden) if hidden is not None else np.arange(len(training.X))
+    if seen.size <= n_most:
+        own = training if hidden is None else training.take(seen)
+        return _on_all_rows(settings, regime, own, scales, seed)
+    make = partial(_on_some_rows, settings, regime, training, seen, scales, seed, n_most)
+    return InTurns(make, GENERATIONS_BETWEEN_REFRESHES)
+
+
+def rows_of_an_evolution(settings: TeamSettings, regime: Regime, training: Rows) -> int:
+    """How many rows the evolutions of a regime have at a time."""
+    own, n_rows = settings.configuration, len(training.X)
+    together, apart = (team_needs(regime, training, settings.dtype, own, apart=each) for each in (False, True))
+    if n_rows <= min(together.rows_within(settings.memory_budget), own.many.rows_of_a_turn):
+        return n_rows
+    return min(apart.rows_within(settings.memory_budget), own.many.rows_of_a_turn, n_rows - 1)
+
+
+class Scales(NamedTuple):
+    """How features and target are scaled, whatever rows an evolution has."""
+
+    standardization: Standardization
+    centre: float
+    scale: float
+
+
+def _on_all_rows(settings: TeamSettings, regime: Regime, training: Rows, scales: Scales, seed: int) -> Populations:
+    """A population each on the same rows; the samples are divided among them."""
+    counts = _counts(settings, len(training.X), regime.n_teams, seed)
     n_populations = min(regime.n_populations, regime.n_teams)
-    standardization = _standardization(settings, training)
-    columns = features_by_column(training.X, check_dtype(settings.dtype), standardization.apply)
-    data = Dataset(columns, np.ascontiguousarray(training.targets[0]))
-    needs = team_needs(regime, training, settings.dtype, settings.configuration)
-    budget = settings.memory_budget
-    reserved = min(needs.reserved(n_rows), budget)
-    engine = make_engine(data, settings.primitives, settings.n_threads, budget, settings.engine, reserved)
+    engine = _engine(settings, regime, training, scales.standardization, 1)
     parts = [
-        _make_evolution(settings, regime, training, standardization, own, own_engine, _seed_of_population(seed, i))
+        _make_evolution(settings, regime, training, scales, own, own_engine, _seed_of_population(seed, i))
         for i, (own, own_engine) in enumerate(
             zip(np.array_split(counts, n_populations), engine.split(n_populations), strict=True)
         )
     ]
-    return SideBySide(parts, standardization, share_target=True)
+    return SideBySide(parts, scales.standardization, share_target=True)
+
+
+def _on_some_rows(
+    settings: TeamSettings,
+    regime: Regime,
+    training: Rows,
+    seen: Positions,
+    scales: Scales,
+    seed: int,
+    n_rows: int,
+    turn: int,
+) -> Populations:
+    """A population each on rows of its own, which it has for one turn."""
+    n_populations = min(regime.n_populations, regime.n_teams)
+    parts = []
+    for i, teams in enumerate(np.array_split(np.arange(regime.n_teams), n_populations)):
+        drawn = stream(seed, "turn", i, turn).choice(seen.size, size=n_rows, replace=False)
+        own = training.take(seen[np.sort(drawn)])
+        counts = _counts(settings, n_rows, teams.size, int(stream(seed, "sample", i, turn).integers(2**31)))
+        engine = _engine(settings, regime, own, scales.standardization, n_populations)
+        parts.append(_make_evolution(settings, regime, own, scales, counts, engine, _seed_of_population(seed, i)))
+    return SideBySide(parts, scales.standardization, share_target=True)
+
+
+def _counts(settings: TeamSettings, n_rows: int, n_teams: int, seed: int) -> NDArray[Any]:
+    if settings.sampling == "bootstrap":
+        return bootstrap_counts(n_rows, n_teams, seed, np.uint8)
+    return subsample_counts(n_rows, n_teams, seed, float(settings.sampling), np.uint8)
+
+
+def _engine(
+    settings: TeamSettings, regime: Regime, rows: Rows, standardization: Standardization, n_engines: int
+) -> Engine:
+    """An engine on some rows, one of several that share the memory budget."""
+    columns = features_by_column(rows.X, check_dtype(settings.dtype), standardization.apply)
+    data = Dataset(columns, np.ascontiguousarray(rows.targets[0]))
+    needs = team_needs(regime, rows, settings.dtype, settings.configuration)
+    budget = settings.memory_budget // n_engines
+    reserved = min(needs.reserved(len(rows.X)) // n_engines, budget)
+    return make_engine(data, settings.primitives, settings.n_threads, budget, settings.engine, reserved)
 
 
 def _seed_of_population(seed: int, i: int) -> int:
@@ -93,7 +164,7 @@ def _make_evolution(
     settings: TeamSettings,
     regime: Regime,
     training: Rows,
-    standardization: Standardization,
+    scales: Scales,
     counts: NDArray[Any],
     engine: Engine,
     seed: int,
@@ -101,15 +172,14 @@ def _make_evolution(
     n_rows, n_features = training.X.shape
     row_weight = np.ones(n_rows) if training.weight is None else training.weight / training.weight.mean()
     n_targets = len(training.targets)
-    centre, scale = _centre_and_scale(training, is_logistic=settings.is_logistic)
     own = settings.configuration
     rules = regime.rules
     max_terms = own.most_terms(rules.max_terms, n_rows)
     return TeamEvolution(
         engine=engine,
-        vary=_mixture(Forest(n_features, settings.primitives), training.X, standardization, regime, own, seed),
+        vary=_mixture(Forest(n_features, settings.primitives), training.X, scales.standardization, regime, own, seed),
         counts=counts,
-        targets=(training.targets - centre) / scale,
+        targets=(training.targets - scales.centre) / scales.scale,
         row_weight=row_weight,
         # No more may join than stay: room for them is taken for every team.
         rules=replace(rules, max_terms=max_terms, n_joining=min(rules.n_joining, max_terms)),
@@ -137,14 +207,17 @@ def _mixture(
 
 def _standardization(settings: TeamSettings, training: Rows) -> Standardization:
     X = training.X
-    return standardization_of(X, training.weight) if settings.standardize else no_standardization(X.shape[1])
+    if not settings.standardize:
+        return no_standardization(X.shape[1])
+    is_large = len(X) >= settings.configuration.many.fewest_rows
+    return (standardization_by_blocks if is_large else standardization_of)(X, training.weight)
 
 
 def _range_of_features(standardization: Standardization, X: Matrix) -> Range:
     """Of standardised features."""
     ranges = [
         (Z.min(axis=0), Z.max(axis=0))
-        for Z in (standardization.apply(X[rows]) for rows in row_blocks(len(X), rows_at_a_time(X.shape[1])))
+        for Z in (standardization.apply(X[rows]) for rows in row_blocks(len(X), FEWEST_ROWS))
     ]
     low, high = zip(*ranges, strict=True)
     return Range(np.min(low, axis=0), np.max(high, axis=0))
@@ -162,7 +235,7 @@ def _centre_and_scale(training: Rows, *, is_logistic: bool) -> tuple[float, floa
 
 
 def to_teams(
-    settings: TeamSettings, method: SideBySide[TeamEvolution], states: Sequence[TeamState], training: Rows
+    settings: TeamSettings, method: Populations | InTurns, states: Sequence[TeamState], training: Rows
 ) -> Teams:
     """The teams of the states as one ensemble with a forest of its own, in the units of the target."""
     evolutions = method.parts
@@ -198,7 +271,7 @@ def to_teams(
 
 
 def stack_of(
-    settings: TeamSettings, method: SideBySide[TeamEvolution], states: Sequence[TeamState], problem: Problem
+    settings: TeamSettings, method: Populations | InTurns, states: Sequence[TeamState], problem: Problem
 ) -> Fitted:
     """The main evolution as a model, and the rows that each team was not fitted on.
 
@@ -220,9 +293,16 @@ def stack_of(
         )
         for own in (tuple(states), *smaller)
     ]
+    return Fitted(replace(stacks[0], smaller=tuple(stacks) if is_one_team else ()), _outside(method))
+
+
+def _outside(method: Populations | InTurns) -> list[NDArray[np.bool_]]:
+    """Rows that each team was not fitted on; none are known if rows change."""
+    if isinstance(method, InTurns):
+        return []
+    evolutions = method.parts
     order = np.argsort(np.concatenate([evolution.target_of for evolution in evolutions]), kind="stable")
-    outside = np.concatenate([evolution.outside() for evolution in evolutions])[order]
-    return Fitted(replace(stacks[0], smaller=tuple(stacks) if is_one_team else ()), [outside])
+    return [np.concatenate([evolution.outside() for evolution in evolutions])[order]]
 
 
 class _Collected(NamedTuple):

@@ -26,12 +26,10 @@ from symgrove.evolution.loop import Control
 from symgrove.evolution.run import Result, RunControl, run
 from symgrove.evolution.stopping import MaxGenerations, OutOfTime
 from symgrove.methods.grove.configuration import Folds, Regime
-from symgrove.methods.grove.memory import draw_rows, team_needs
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, to_teams
-from symgrove.methods.grove.teams import TeamEvolution
+from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.grove.weights import Strength, weigh
 from symgrove.methods.problem import Rows
-from symgrove.methods.side_by_side import SideBySide
 from symgrove.models.stack import Stack
 from symgrove.models.teams import Teams
 from symgrove.rng import stream
@@ -77,7 +75,7 @@ class Surroundings:
     histories: dict[str, Arrays] = field(default_factory=dict)
 
     def run_to(
-        self, method: SideBySide[TeamEvolution], generation: int, name: str, previous: Result | None = None
+        self, method: Populations | InTurns, generation: int, name: str, previous: Result | None = None
     ) -> Result:
         """Evolve up to this generation; OutOfTime if someone wants to stop before. `save` keeps what comes of it."""
         now = time.perf_counter()
@@ -122,8 +120,7 @@ def choose_strength(
         rest = training.take(np.setdiff1d(np.arange(len(training.X)), held_out))
         for r, regime in enumerate(cheaper):
             own_seed = int(stream(seed, "fold", f * len(cheaper) + r).integers(2**31))
-            own = rows_within(settings, regime, rest, own_seed)
-            _predict_fold(settings, regime, own, training.X[held_out], own_seed, record, (f, r), held_out)
+            _predict_fold(settings, regime, rest, training.X[held_out], own_seed, record, (f, r), held_out)
     strongest = len(cheaper[0].snapshots) - 1
     rules = settings.configuration.folds
     return weigh(
@@ -216,13 +213,19 @@ def _predict_fold(
             record.around.save(DONE, record.arrays(), name, is_last=i == missing[-1])
 
 
-def grow(settings: TeamSettings, regime: Regime, training: Rows, seed: int, around: Surroundings) -> Iterator[Teams]:
-    """Evolve from scratch on all rows, or as many as there is room for; an ensemble after every snapshot."""
+def grow(
+    settings: TeamSettings,
+    regime: Regime,
+    training: Rows,
+    seed: int,
+    around: Surroundings,
+    hidden: NDArray[np.intp] | None = None,
+) -> Iterator[Teams]:
+    """Evolve from scratch on all rows but those hidden; an ensemble after every snapshot."""
     if not regime.snapshots:
         return
     name = f"all rows {regime.name}"
-    training = rows_within(settings, regime, training, seed)
-    with make_evolutions(settings, regime, training, seed) as method:
+    with make_evolutions(settings, regime, training, seed, hidden) as method:
         result = None
         for generation in regime.snapshots:
             part = f"{LEVEL}{regime.name} {generation}/"
@@ -235,12 +238,6 @@ def grow(settings: TeamSettings, regime: Regime, training: Rows, seed: int, arou
                 state = result.state
                 around.save(part, method.to_arrays(state), name, is_last=generation == regime.snapshots[-1])
             yield to_teams(settings, method, state, training)
-
-
-def rows_within(settings: TeamSettings, regime: Regime, rows: Rows, seed: int) -> Rows:
-    """All rows, or as many as the memory budget has room for, drawn at random."""
-    needs = team_needs(regime, rows, settings.dtype, settings.configuration)
-    return draw_rows(rows, needs.rows_within(settings.memory_budget), seed)
 
 
 def for_folds(regime: Regime, folds: Folds) -> Regime:

@@ -31,7 +31,7 @@ from symgrove.selection.team import TeamFit, drop_terms, join_best, judge, stand
 from symgrove.variation.mixture import MixedVariation
 
 Matrix = NDArray[np.float64]
-# Updates lose digits; after so many generations inverses are made anew.
+# Updates lose digits; after so many generations inverses and coefficients are made anew.
 GENERATIONS_BETWEEN_REFRESHES = 16
 N_NEWTON_STEPS = 5  # to fit a team from scratch
 
@@ -253,10 +253,13 @@ class TeamEvolution(ForestMethod):
         """Let terms join every team, and others leave; arrays of the state and the tables are changed in place."""
         everybody = np.arange(self.n_teams)
         weights = self.fits.curvatures(everybody, tables.predictions)
-        scores = self.fits.scores(everybody, tables.predictions)
         inverse = state.inverse
         if self.is_logistic or state.generation % GENERATIONS_BETWEEN_REFRESHES == 0:
             inverse = self.fits.inverses(everybody, vectors, slots, weights)
+            if not self.is_logistic:  # rows may be others than before
+                state.coefficients[:] = self.fits.solution(inverse, vectors, slots)
+                tables.predictions = self.engine.combine(state.coefficients, vectors, slots)
+        scores = self.fits.scores(everybody, tables.predictions)
         teams = TeamFit(inverse, state.coefficients, state.is_taken, self.fits.penalty)
         before = state.coefficients.copy()
         slots = self._join(teams, state, tables, candidates, vectors, slots, (weights, scores))

@@ -39,27 +39,32 @@ def weigh(
     *,
     is_logistic: bool,
     strongest: int,
+    shrink: bool = False,
 ) -> Strength:
     """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
     `spread` is that of each level's teams, (n_levels, n_rows). If some rows were never held out, the strongest level is
-    alone unless the stack is clearly better.
+    alone unless the stack is clearly better: with a weight of one, or with `shrink` the one that suits it best.
     """
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     predictions = out_of_fold[:, :, known]
     targets = training.targets[:, known]
     row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
     base = base_of(training)
-    if is_logistic:
-        weights = mixture_weights(predictions, targets, base, row_weight)
-    else:
-        weights = stack_weights(predictions[:, 0], targets[0], float(base[0]), row_weight)
-    weights = np.where(weights < folds.smallest_weight, 0.0, weights)
-    losses = _losses(_stacked(predictions, weights, base), targets, is_logistic=is_logistic)
+
+    def best_weights(own: Matrix) -> Matrix:
+        if is_logistic:
+            found = mixture_weights(own, targets, base, row_weight)
+        else:
+            found = stack_weights(own[:, 0], targets[0], float(base[0]), row_weight)
+        return np.where(found < folds.smallest_weight, 0.0, found)
+
+    weights = best_weights(predictions)
+    losses = losses_of(_stacked(predictions, weights, base), targets, is_logistic=is_logistic)
     if not known.all():
         alone = np.zeros(weights.size)
-        alone[strongest] = 1.0
-        difference = _losses(predictions[strongest], targets, is_logistic=is_logistic) - losses
+        alone[strongest] = best_weights(predictions[[strongest]])[0] if shrink else 1.0
+        difference = losses_of(_stacked(predictions, alone, base), targets, is_logistic=is_logistic) - losses
         mean, error = _mean_and_error(difference, row_weight)
         if mean < folds.clearly * error:
             weights, losses = alone, losses + difference
@@ -79,7 +84,7 @@ def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
     return base[:, None] + np.einsum("l,ltn->tn", weights, predictions - base[:, None])
 
 
-def _losses(prediction: Matrix, targets: Matrix, *, is_logistic: bool) -> Matrix:
+def losses_of(prediction: Matrix, targets: Matrix, *, is_logistic: bool) -> Matrix:
     """Loss on every row: squares, or minus the logarithm of the probability of the label."""
     if not is_logistic:
         return (targets[0] - prediction[0]) ** 2

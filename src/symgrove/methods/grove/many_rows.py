@@ -1,0 +1,173 @@
+"""Many rows: evolutions are judged themselves, on rows that they did not see, and coefficients are found on all rows.
+
+hold some rows out
+evolve every regime on the others, in turns if they are very many
+coefficients of all teams = best on those others, by sums over blocks of rows
+weights = what predicts the rows held out best
+coefficients once more, with the rows held out among the others
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.evolution.stopping import OutOfTime
+from symgrove.methods.grove.configuration import ManyRows, Regime
+from symgrove.methods.grove.pooling import bytes_of_sums, levels_of, pool_sums
+from symgrove.methods.grove.settling import RowPass, step, sums_of
+from symgrove.methods.grove.setup import TeamSettings
+from symgrove.methods.grove.strength import Chosen, Surroundings, grow
+from symgrove.methods.grove.weights import losses_of, weigh
+from symgrove.methods.problem import Rows
+from symgrove.models.stack import Stack
+from symgrove.models.task import Task
+from symgrove.models.teams import Teams
+from symgrove.rng import stream
+
+Matrix = NDArray[np.float64]
+Positions = NDArray[np.intp]
+SHARE_OF_POOL = 0.5  # of the memory budget, for sums of all pairs of terms
+
+
+def rows_to_hide(rows: Rows, task: Task, seed: int, many: ManyRows) -> Positions:
+    """Places of rows to judge evolutions by; classes keep their shares."""
+    n_rows = len(rows.X)
+    n_held_out = n_to_hide(n_rows, many)
+    order = stream(seed, "held out").permutation(n_rows)
+    labels = task.strata(rows.targets)
+    if labels is not None:
+        order = order[np.argsort(labels[order], kind="stable")]
+    return np.sort(order[np.linspace(0, n_rows - 1, n_held_out).astype(np.intp)])
+
+
+def n_to_hide(n_rows: int, many: ManyRows) -> int:
+    """How many rows evolutions do not see, of so many."""
+    return max(1, min(int(many.share_held_out * n_rows), many.most_held_out))
+
+
+class _Parted(NamedTuple):
+    """All rows, and those held out, with their places."""
+
+    rows: Rows
+    held_out: Rows
+    position: Positions
+
+
+class _Level(NamedTuple):
+    """What a level may become: an ensemble for the rows held out, and, once it has weight, one of all rows."""
+
+    judged: Teams
+    make: Callable[[], Teams]
+
+
+def settle_stack(
+    settings: TeamSettings,
+    regimes: Sequence[Regime],
+    strongest: Stack,
+    training: Rows,
+    seed: int,
+    around: Surroundings,
+    hidden: Positions,
+    *,
+    fixed: bool,
+) -> Chosen:
+    """Ensembles with coefficients of all rows, weighed on the rows held out; `strongest` is the main one.
+
+    `fixed`: the main teams alone, whatever the rows held out say.
+    """
+    parted = _Parted(training, training.take(hidden), hidden)
+    main, *others = regimes
+    label = f"{main.name} {main.snapshots[-1]}"
+    found = {label: (strongest.levels[0], main)}
+    for regime in others:
+        last = replace(regime, snapshots=regime.snapshots[-1:])
+        for teams in grow(settings, last, training, seed, around, hidden):
+            found[f"{regime.name} {last.snapshots[0]}"] = teams, regime
+    around.tell("coefficients on all rows")
+    levels: dict[str, _Level] = {}
+    for name, (teams, regime) in found.items():
+        is_pooled = not (fixed or settings.is_logistic) and bytes_of_sums(teams.programs.size) < SHARE_OF_POOL * (
+            settings.memory_budget
+        )
+        levels |= (_pool if is_pooled else _settle)(settings, name, teams, regime, parted, around)
+    weights, out_of_fold, spread = _weigh(settings, levels, parted)
+    weights = [1.0] if fixed else weights
+    by_name = dict(zip(levels, weights, strict=True))
+    used = {name: level.make() for name, level in levels.items() if by_name[name] > 0}
+    own_weights = np.array([by_name[name] for name in used])
+    stack = replace(strongest, levels=tuple(used.values()), weights=own_weights, labels=tuple(used), smaller=())
+    if strongest.smaller:  # one team, and what was left of it when terms left one by one
+        stack = replace(stack, smaller=(stack, *strongest.smaller[1:]))
+    return Chosen(stack, by_name, out_of_fold, spread)
+
+
+def _weigh(settings: TeamSettings, levels: Mapping[str, _Level], parted: _Parted) -> tuple[list[float], Matrix, Matrix]:
+    """Weights of the levels, what they predict together for the rows held out, and the spread of their teams."""
+    training, X, n_threads = parted.rows, parted.held_out.X, settings.n_threads
+    out_of_fold = np.full((len(levels), len(training.targets), len(training.X)), np.nan)
+    spread = np.full((len(levels), len(training.X)), np.nan)
+    for i, level in enumerate(levels.values()):
+        out_of_fold[i][:, parted.position] = level.judged.predict(X, n_threads)
+        spread[i, parted.position] = level.judged.all_members(X, n_threads).std(axis=0)
+    rules, is_logistic = settings.configuration.folds, settings.is_logistic
+    alone = [_loss_of(own[:, parted.position], parted.held_out, is_logistic=is_logistic) for own in out_of_fold]
+    strongest = int(np.argmin(alone))
+    found = weigh(out_of_fold, spread, training, rules, is_logistic=is_logistic, strongest=strongest, shrink=True)
+    return found.weights.tolist(), found.out_of_fold, found.spread
+
+
+def _loss_of(prediction: Matrix, rows: Rows, *, is_logistic: bool) -> float:
+    return float(np.average(losses_of(prediction, rows.targets, is_logistic=is_logistic), weights=rows.weight))
+
+
+def _how(settings: TeamSettings, around: Surroundings) -> RowPass:
+    def check() -> None:
+        if around.interrupt.is_requested or time.perf_counter() > around.end:
+            raise OutOfTime
+
+    return RowPass(settings.n_threads, settings.memory_budget, check)
+
+
+def _settle(
+    settings: TeamSettings, name: str, teams: Teams, regime: Regime, parted: _Parted, around: Surroundings
+) -> dict[str, _Level]:
+    """Every team with its own terms."""
+    n_steps = settings.configuration.many.n_newton_steps if settings.is_logistic else 1
+    how, ridge = _how(settings, around), regime.rules.ridge
+    for i in range(n_steps):
+        everything = sums_of(teams, parted.rows, how)
+        rest = everything - sums_of(teams, parted.held_out, how)
+        if i < n_steps - 1:
+            teams = step(teams, rest, ridge)
+    return {name: _Level(step(teams, rest, ridge), partial(step, teams, everything, ridge))}
+
+
+def _pool(
+    settings: TeamSettings, name: str, teams: Teams, regime: Regime, parted: _Parted, around: Surroundings
+) -> dict[str, _Level]:
+    """Every team with its own terms, and regressions over terms of many teams; of each kind with the best penalty."""
+    how, held_out = _how(settings, around), parted.held_out
+    everything = pool_sums(teams, parted.rows, how)
+    rest = everything - pool_sums(teams, held_out, how)
+    n_populations = min(regime.n_populations, regime.n_teams)
+    choices = [(own, p) for own in levels_of(teams, n_populations, regime.rules.ridge) for p in own.penalties]
+    fitted = [own.fit(teams, rest, penalty) for own, penalty in choices]
+    losses = np.zeros(len(fitted))
+    for block, values in how.blocks(teams, held_out):
+        targets, weight = held_out.targets[:, block], 1.0 if held_out.weight is None else held_out.weight[block]
+        for i, level in enumerate(fitted):
+            losses[i] += float((weight * (level.combine(level.team_predictions(values)) - targets) ** 2).sum())
+    levels: dict[str, _Level] = {}
+    for kind in dict.fromkeys(own.name for own, _ in choices):
+        best = min((i for i, (own, _) in enumerate(choices) if own.name == kind), key=lambda i: losses[i])
+        own, penalty = choices[best]
+        label = name if kind == "teams" else f"{name}, {kind}"
+        levels[label] = _Level(fitted[best], partial(own.fit, teams, everything, penalty))
+    return levels

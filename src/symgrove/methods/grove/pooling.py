@@ -1,0 +1,124 @@
+"""Regressions over the terms of many teams, from one matrix of products over all rows.
+
+    teams        each on its own terms, as they evolved
+    populations  one for each population, on the terms of all its teams
+    pool         one for each population, on the terms of all others
+
+More terms than a team may have while it evolves say more where rows are many; how much, rows held out tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from symgrove.blas import on_one_thread, product
+from symgrove.methods.grove.settling import NUMBER, RowPass
+from symgrove.methods.problem import Rows
+from symgrove.models.teams import Teams
+
+Matrix = NDArray[np.float64]
+Uses = NDArray[np.bool_]
+# Penalties that are tried, as shares of the rows' weight; terms have a spread of one.
+PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
+N_MATRICES = 5  # of all products, at once: of all rows, of two parts, one that is made, one that is solved
+
+
+@dataclass(frozen=True)
+class PoolSums:
+    """Sums over rows: products of the terms, the intercept first, with each other and with the targets."""
+
+    gram: Matrix
+    first: Matrix
+    squares: Matrix
+    total: float
+
+    def __sub__(self, other: PoolSums) -> PoolSums:
+        """Without the rows of the other."""
+        return PoolSums(
+            self.gram - other.gram, self.first - other.first, self.squares - other.squares, self.total - other.total
+        )
+
+
+def bytes_of_sums(n_terms: int) -> int:
+    """That pooling takes."""
+    return N_MATRICES * NUMBER * (n_terms + 1) ** 2
+
+
+def pool_sums(teams: Teams, rows: Rows, how: RowPass) -> PoolSums:
+    """Sums of the terms of all teams."""
+    n, n_targets = teams.programs.size + 1, len(rows.targets)
+    gram, first, squares, total = np.zeros((n, n)), np.zeros((n, n_targets)), np.zeros(n_targets), 0.0
+    for block, values in how.blocks(teams, rows):
+        # With roots of the weights the product is of a matrix with itself, which takes half the time.
+        root = np.ones(values.shape[1]) if rows.weight is None else np.sqrt(rows.weight[block])
+        phi = np.vstack([np.ones((1, values.shape[1])), values]) * root
+        target = rows.targets[:, block] * root
+        gram += product(phi, phi.T)
+        first += product(phi, target.T)
+        squares += (target**2).sum(axis=1)
+        total += float((root**2).sum())
+    return PoolSums(gram, first, squares, total)
+
+
+@dataclass(frozen=True)
+class PoolLevel:
+    """Which terms the regressions of a level have, (n_regressions, n_terms), and the penalties to try."""
+
+    name: str
+    uses: Uses
+    target_of: NDArray[np.intp]
+    aggregation: str
+    penalties: tuple[float, ...]
+
+    def fit(self, teams: Teams, sums: PoolSums, penalty: float) -> Teams:
+        """The level as an ensemble."""
+        coefficients, intercept = np.zeros(self.uses.shape), np.zeros(len(self.uses))
+        errors = np.zeros(len(self.uses))
+        for j, (own, target) in enumerate(zip(self.uses, self.target_of, strict=True)):
+            chosen = np.append(0, 1 + np.flatnonzero(own))
+            gram, first = sums.gram[np.ix_(chosen, chosen)], sums.first[chosen, target]
+            solution = _solve(gram, first, penalty * sums.total)
+            intercept[j], coefficients[j, own] = solution[0], solution[1:]
+            left = sums.squares[target] - 2 * product(first, solution) + product(solution, product(gram, solution))
+            errors[j] = max(float(left), 0.0) / sums.total
+        return replace(
+            teams,
+            coefficients=coefficients,
+            intercept=intercept,
+            errors=errors,
+            target_of=self.target_of,
+            aggregation=self.aggregation,
+        )
+
+
+def _solve(gram: Matrix, first: Matrix, penalty: float) -> Matrix:
+    """Ridge regression; the intercept is not penalised."""
+    penalised = gram.copy()
+    diagonal = np.arange(1, len(gram))
+    penalised[diagonal, diagonal] += penalty
+    found: Matrix = on_one_thread(lambda: cho_solve(cho_factor(penalised, lower=True, overwrite_a=True), first))
+    return found
+
+
+def levels_of(teams: Teams, n_populations: int, ridge: float) -> Iterator[PoolLevel]:
+    """Levels to choose from, the teams themselves first."""
+    own = teams.coefficients != 0
+    yield PoolLevel("teams", own, teams.target_of, teams.aggregation, (ridge,))
+    n_targets = int(teams.target_of.max()) + 1
+    targets = np.repeat(np.arange(n_targets), n_populations)
+    together = np.concatenate(
+        [
+            [part.any(axis=0) for part in np.array_split(own[teams.target_of == k], n_populations)]
+            for k in range(n_targets)
+        ]
+    )
+    yield PoolLevel("populations", together, targets, "mean", PENALTIES)
+    if n_populations > 1:
+        everybody = [together[targets == k] for k in range(n_targets)]
+        others = [np.delete(own, i, axis=0).any(axis=0) for own in everybody for i in range(n_populations)]
+        yield PoolLevel("pool", np.array(others), targets, "mean", PENALTIES)

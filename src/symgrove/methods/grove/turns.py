@@ -1,0 +1,96 @@
+"""Evolutions on more rows than they can hold: every population has rows of its own, drawn anew for each turn.
+
+A turn is some generations. A term that was good only on the rows of one turn is of little use in the next, and leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.methods.base import Arrays
+from symgrove.methods.grove.teams import TeamEvolution
+from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.models.standardization import Standardization
+
+Populations = SideBySide[TeamEvolution]
+
+
+class InTurns:
+    """A method that goes on with the same teams on other rows.
+
+    Parameters
+    ----------
+    make : callable
+        Of the number of a turn: its evolutions, side by side.
+    n_generations : int
+        Of a turn.
+    """
+
+    def __init__(self, make: Callable[[int], Populations], n_generations: int) -> None:
+        self.make = make
+        self.n_generations = n_generations
+        self._turn = 0
+        self._own = make(0)
+        self._check: Callable[[], None] | None = None
+
+    @property
+    def parts(self) -> Sequence[TeamEvolution]:
+        """Evolutions of the turn."""
+        return self._own.parts
+
+    @property
+    def standardization(self) -> Standardization:
+        """Of the features, whatever the turn."""
+        return self._own.standardization
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._own.__exit__(*exception)
+
+    def _go_to(self, generation: int) -> bool:
+        """Have the rows of a generation; whether they are others than before."""
+        turn = generation // self.n_generations
+        if turn == self._turn:
+            return False
+        self._own.__exit__(None, None, None)  # before there are others, so that there are never both
+        self._own = self.make(turn)
+        self._own.watch(self._check)
+        self._turn = turn
+        return True
+
+    def init(self) -> States:
+        self._go_to(0)
+        return self._own.init()
+
+    def step(self, state: States) -> States:
+        generation = state[0].generation + 1
+        if generation // self.n_generations != self._turn:
+            arrays = self._own.to_arrays(state)
+            self._go_to(generation)
+            state = self._own.from_arrays(arrays)
+        return self._own.step(state)
+
+    def rollback(self, state: States) -> States:
+        self._go_to(state[0].generation)
+        return self._own.rollback(state)
+
+    def watch(self, check: Callable[[], None] | None) -> None:
+        self._check = check
+        self._own.watch(check)
+
+    def describe(self, state: States) -> dict[str, Any]:
+        return self._own.describe(state)
+
+    def to_arrays(self, state: States) -> Arrays:
+        return self._own.to_arrays(state)
+
+    def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> States:
+        generation, _ = map(int, np.asarray(arrays["0.counters"]).ravel()[:2])
+        self._go_to(max(generation, 0))
+        return self._own.from_arrays(arrays)

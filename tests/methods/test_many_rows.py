@@ -1,0 +1,156 @@
+"""Grove on many rows: turns, sums over all rows, regressions over the terms of many teams."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1
+
+import symgrove as sg
+from symgrove.methods.grove.configuration import ManyRows
+from symgrove.methods.grove.many_rows import rows_to_hide
+from symgrove.methods.grove.pooling import levels_of, pool_sums
+from symgrove.methods.grove.settling import RowPass, step, sums_of
+from symgrove.methods.problem import Rows
+from symgrove.models.task import encode_labels, encode_numbers
+from tests.naive import pooling as naive
+
+TINY = {"population_size": 40, "generations": 20, "n_estimators": 8, "n_populations": 2, "max_terms": 8}
+MANY = ManyRows(fewest_rows=200, rows_of_a_turn=150)
+
+
+def kind_of(base, many=MANY):
+    return type(base.__name__, (base,), {"configuration": replace(base.configuration, many=many)})
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_friedman1(400, noise=0.5, random_state=0)
+    return Rows(X, y[None], np.random.default_rng(0).random(400) + 0.5, np.arange(400))
+
+
+@pytest.fixture(scope="module")
+def classes(rows):
+    return rows._replace(targets=(rows.targets > 14).astype(float))
+
+
+def teams_of(kind, rows, **more):
+    y = rows.targets[0] if kind is sg.GroveRegressor else rows.targets[0].astype(int)
+    model = kind(**{**TINY, "generations": 6, **more}, strength="fixed", random_state=0).fit(rows.X, y, rows.weight)
+    return model.model_.levels[0]
+
+
+def values_of(teams, X):
+    return np.concatenate([values for _, values in teams.term_values(X)], axis=1)
+
+
+def test_coefficients_of_all_rows_are_a_ridge_regression(rows):
+    teams = teams_of(sg.GroveRegressor, rows)
+    values = values_of(teams, rows.X)
+    held_out = rows.take(np.arange(300, 400))
+    found = step(teams, sums_of(teams, rows, RowPass()) - sums_of(teams, held_out, RowPass()), 0.01)
+    pooled = pool_sums(teams, rows, RowPass()) - pool_sums(teams, held_out, RowPass())
+    rows, values = rows.take(np.arange(300)), values[:, :300]
+    same, *_ = levels_of(teams, 2, 0.01)
+    for j, own in enumerate(teams.coefficients != 0):
+        expected = naive.ridge(values[own], rows.targets[0], rows.weight, 0.01)
+        for each in (found, same.fit(teams, pooled, 0.01)):
+            np.testing.assert_allclose([each.intercept[j], *each.coefficients[j, own]], expected, rtol=1e-6, atol=1e-8)
+            left = rows.targets[0] - expected[0] - expected[1:] @ values[own]
+            assert each.errors[j] == pytest.approx(np.average(left**2, weights=rows.weight))
+
+
+def test_levels_have_the_terms_of_a_team_a_population_and_all_others(rows):
+    teams = teams_of(sg.GroveRegressor, rows, n_populations=4)
+    own = teams.coefficients != 0
+    each, populations, pool = levels_of(teams, 4, 0.01)
+    np.testing.assert_array_equal(each.uses, own)
+    for i in range(4):
+        np.testing.assert_array_equal(populations.uses[i], own[2 * i] | own[2 * i + 1])
+        np.testing.assert_array_equal(pool.uses[i], np.delete(own, [2 * i, 2 * i + 1], axis=0).any(axis=0))
+    assert len([*levels_of(teams_of(sg.GroveRegressor, rows, n_populations=1), 1, 0.01)]) == 2
+
+
+def test_newton_steps_on_all_rows_lead_to_the_best_log_odds(classes):
+    teams = teams_of(sg.GroveClassifier, classes)
+    values = values_of(teams, classes.X)
+    for _ in range(8):
+        teams = step(teams, sums_of(teams, classes, RowPass()), 0.03)
+    for j, own in enumerate(teams.coefficients != 0):
+        both = np.append(teams.intercept[j], teams.coefficients[j, own])
+        gradient = naive.logistic_gradient(values[own], classes.targets[0], classes.weight, 0.03, both)
+        assert np.abs(gradient).max() < 1e-6
+
+
+@pytest.mark.parametrize("encode", [encode_numbers, lambda y: encode_labels((y > 14).astype(int))])
+def test_rows_held_out_are_a_share_of_every_class(rows, encode):
+    task, targets = encode(rows.targets[0])
+    own = rows._replace(targets=targets)
+    hidden = rows_to_hide(own, task, 3, ManyRows(share_held_out=0.1))
+    assert np.unique(hidden).size == hidden.size == 40
+    assert targets[:, hidden].mean() == pytest.approx(targets.mean(), rel=0.15)
+    assert rows_to_hide(own, task, 3, ManyRows(most_held_out=7)).size == 7
+
+
+def test_populations_have_rows_of_their_own_in_each_turn(rows):
+    model = kind_of(sg.GroveRegressor)(**TINY, random_state=0)
+    seen = []
+
+    def look(progress):
+        parts = model_method[0].parts
+        seen.append([part.engine.target.copy() for part in parts])
+
+    model_method = []
+    original = type(model).make_method
+
+    def make(self, problem):
+        model_method[:] = [original(self, problem)]
+        return model_method[0]
+
+    type(model).make_method = make
+    model.set_params(callbacks=look).fit(rows.X, rows.targets[0])
+    assert {len(own) for turn in seen for own in turn} == {150}
+    first, last = seen[0], seen[-1]
+    assert not np.array_equal(*first)
+    assert not any(np.array_equal(a, b) for a, b in zip(first, last, strict=True))
+    assert np.array_equal(seen[0][0], seen[10][0])
+
+
+@pytest.mark.parametrize("base", [sg.GroveRegressor, sg.GroveClassifier])
+def test_all_rows_count_whatever_the_strength(rows, base):
+    y = rows.targets[0] if base is sg.GroveRegressor else (rows.targets[0] > 14).astype(int)
+    for strength in ("auto", "fixed"):
+        model = kind_of(base)(**TINY, strength=strength, random_state=0, n_jobs=2).fit(rows.X, y)
+        assert model.validation_score_ > 0.6
+        assert model.score(rows.X, y) > 0.7
+        again = kind_of(base)(**TINY, strength=strength, random_state=0).fit(rows.X, y)
+        shown = "predict" if base is sg.GroveRegressor else "predict_proba"
+        np.testing.assert_array_equal(getattr(model, shown)(rows.X), getattr(again, shown)(rows.X))
+    assert model.stacking_weights_ == {"main 20": 1.0}
+    assert model.ensemble_[0].n_terms <= 8
+
+
+def test_a_run_in_turns_is_resumed_to_the_same_model(rows, tmp_path):
+    y, settings = rows.targets[0], {**TINY, "random_state": 0}
+    whole = kind_of(sg.GroveRegressor)(**settings).fit(rows.X, y)
+    for generations in (7, 15, 16):
+        path = tmp_path / f"{generations}.npz"
+        kind_of(sg.GroveRegressor)(**{**settings, "generations": generations}, checkpoint=path).fit(rows.X, y)
+        resumed = kind_of(sg.GroveRegressor)(**settings, checkpoint=path).fit(rows.X, y)
+        np.testing.assert_array_equal(resumed.predict(rows.X), whole.predict(rows.X))
+
+
+def test_noise_has_little_weight_and_intervals_are_known():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 4)), rng.normal(size=2000)
+    model = kind_of(sg.GroveRegressor)(**TINY, random_state=0).fit(X, y)
+    assert model.stacking_weight_sum_ < 0.4
+    low, high = model.predict_interval(X, coverage=0.8).T
+    assert 0.7 < ((low <= y) & (y <= high)).mean() < 0.9
+
+
+def test_one_team_of_many_rows_knows_smaller_ones(rows):
+    settings = {**TINY, "n_estimators": 1, "sampling": 1.0, "strength": "fixed", "random_state": 0}
+    model = kind_of(sg.GroveRegressor)(**settings).fit(rows.X, rows.targets[0])
+    assert [point.n_terms for point in model.size_path_] == [*range(model.ensemble_[0].n_terms, 0, -1)]
+    np.testing.assert_allclose(model.size_path_[0].predict(rows.X), model.predict(rows.X))
