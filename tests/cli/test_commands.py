@@ -16,6 +16,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +25,6 @@ from typer.testing import CliRunner
 
 import symgrove as sg
 from symgrove.cli import doctor as doctor_command
-from symgrove.cli import fit as fit_command
 from symgrove.cli.app import app
 from symgrove.cli.tables import read_table
 
@@ -89,10 +89,8 @@ def test_fit_show_export_predict_from_the_shell(folder):
     assert lines[0] == "prediction"
     model = sg.load(folder / "m.json")
     table = read_table(str(folder / "numbers.csv"))
-    X = np.array([table.column(f"col {i}") for i in range(5)]).T
-    assert [float(v) for v in lines[1:]] == model.predict(fit_command.NamedColumns(X, list(model.feature_names_in_)))[
-        :3
-    ].tolist()
+    X = pd.DataFrame({f"col {i}": table.column(f"col {i}") for i in range(5)})
+    assert [float(v) for v in lines[1:]] == model.predict(X)[:3].tolist()
 
 
 def test_the_same_seed_gives_the_same_file_in_any_format(folder, tmp_path):
@@ -158,31 +156,6 @@ def test_few_whole_numbers_are_classes_unless_told(tmp_path):
         assert json.loads(done.stdout)["estimator"] == wanted
 
 
-def test_missing_values_and_texts(folder, tmp_path):
-    mixed, model = folder / "mixed.csv", tmp_path / "m.json"
-    fit = ["fit", mixed, "-t", "y", "-o", model, "-q", *SMALL]
-    assert "columns of text: 'colour'. Choose: --text one-hot" in run(*fit).output
-    assert "missing values in 'a' (12 of 120 rows). Choose: --missing drop" in run(*fit, "--text", "drop").output
-    assert not model.exists()
-    assert run(*fit, "--text", "one-hot", "--missing", "mean").exit_code == 0
-    document = json.loads(model.read_text())
-    assert document["features"] == ["a", "colour=blue", "colour=green, dark", "colour=red", "b"]
-    done = run("predict", model, mixed, "--only")
-    assert len(column(done.stdout, "prediction")) == 120
-    # A value that the fit did not see, and the mean where one is missing.
-    known = [v for v in read_table(str(mixed)).column("a") if v is not None]
-    given = f"colour,b,a\npink,0.5,\npink,0.5,{float(np.mean(known))!r}\nred,0.5,0.1\n"
-    done = run("predict", model, "-", "--only", stdin=given)
-    assert done.exit_code == 0, done.output
-    first, second, _ = column(done.stdout, "prediction")
-    assert first == pytest.approx(second)
-    assert "values that the fit did not see ('pink')" in done.stderr
-    assert run(*fit, "--text", "drop", "--missing", "drop").exit_code == 0
-    done = run("predict", model, mixed, "--only")
-    assert done.stdout.splitlines()[1] == '""'
-    assert "12 rows with missing values have no prediction" in done.stderr
-
-
 def test_show_gives_named_parts_as_equations(tmp_path):
     X, y = load_iris(return_X_y=True)
     sg.M3GPClassifier(population_size=30, generations=3, random_state=0).fit(X, y).save(tmp_path / "model.json")
@@ -238,7 +211,7 @@ BAD = {
     "a misspelt method": ("numbers.csv", "y", ["--method", "grov"], "Did you mean 'grove'?"),
     "a method without the task": ("iris.csv", "kind", ["--method", "spatial-gp"], "has no classification"),
     "texts are no numbers": ("iris.csv", "kind", ["--task", "regression"], "holds texts, which is no regression"),
-    "a bad flag": ("numbers.csv", "y", ["--missing", "zero"], "--missing must be one of error, drop, mean, median"),
+    "a bad flag": ("numbers.csv", "y", ["--missing", "zero"], "--missing must be one of median, drop, error"),
     "no folder": ("numbers.csv", "y", ["-o", "no/folder/m.json"], "there is no folder"),
     "a folder": ("numbers.csv", "y", ["-o", "."], "is a folder"),
     "the wrong separator": ("numbers.tsv", "y", ["--input-format", "csv"], "the separator? Give it with --separator"),
@@ -447,7 +420,7 @@ def test_a_row_is_predicted_alike_whatever_the_others_hold(tmp_path):
     write_csv(tmp_path / "d.csv", rows)
     fit = ["fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.json", "--text", "one-hot", "-q", *SMALL]
     assert run(*fit).exit_code == 0
-    assert json.loads((tmp_path / "m.json").read_text())["features"] == ["sku=01", "sku=1234567", "sku=none-x", "a"]
+    assert json.loads((tmp_path / "m.json").read_text())["columns"][0]["categories"] == ["01", "1234567", "none-x"]
     for name in names[:2]:
         alone = run("predict", tmp_path / "m.json", "-", "--only", stdin=f"sku,a\n{name},5\n")
         beside = run("predict", tmp_path / "m.json", "-", "--only", stdin=f"sku,a\n{name},5\nnone-x,7\n")

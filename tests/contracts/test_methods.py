@@ -427,7 +427,7 @@ def test_inputs_that_are_legal_but_odd(make):
 
 
 BAD_DATA = [
-    (lambda X, y: (np.where(np.arange(10) == 3, np.nan, X), y), "X contains NaN in column 3"),
+    (lambda X, y: (np.where(np.arange(10) == 3, np.inf, X), y), "X contains infinity in column 3"),
     (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(**{"4": np.inf}), y), "X contains infinity in 4"),
     (lambda X, y: (pd.DataFrame(X, columns=list("abcdefghii")), y), "columns of the same name: 'i'"),
     (lambda X, y: (pd.DataFrame(X).rename(columns=str).assign(town="Ulm"), y), "columns that are not numbers: 'town'"),

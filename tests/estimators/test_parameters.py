@@ -94,8 +94,8 @@ PROGRAMS = [
     ("loss", MISSING_LOSS, "the loss of this model was a function of yours, 'mine'"),
     ("variation", 3, "variation must be None or a function (forest, parents, donors, rng) -> children, got 3."),
 ]
-# Seeds are scikit-learn's to check, and rates those of the variation: see the last test.
-ELSEWHERE = {"random_state", "p_crossover", "p_mutation"}
+# Seeds are scikit-learn's to check, and rates those of the variation: see the last test. Columns need data.
+ELSEWHERE = {"random_state", "p_crossover", "p_mutation", "categorical_features"}
 
 SAMPLES = [*whole("n_estimators", 1, 0, highest=10**6), *flag("prune")]
 TOURNAMENT = whole("tournament_size", 1, 0, highest=100_000)

@@ -4,6 +4,7 @@ import csv
 import json
 import sqlite3
 import subprocess
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -311,13 +312,16 @@ def test_sql_refuses_a_table_without_a_feature(segp):
         base.execute(segp.export("sql", keep="y4"))
 
 
-def test_sql_predicts_nothing_for_a_row_without_a_feature(grove):
+def test_sql_fills_in_what_is_missing_or_predicts_nothing(grove, friedman):
     for dialect, base in (("sqlite", sqlite3.connect(":memory:")), ("duckdb", duckdb.connect())):
         base.execute("CREATE TABLE data (x0 DOUBLE, x1 DOUBLE, x2 DOUBLE, x3 DOUBLE, x4 DOUBLE)")
         base.execute("INSERT INTO data VALUES (NULL, NULL, NULL, NULL, NULL), (0.5, 0.5, 0.5, 0.5, 0.5)")
         found = [row[-1] for row in base.execute(grove.export("sql", dialect=dialect)).fetchall()]
-        assert found[0] is None
-        assert found[1] == pytest.approx(grove.predict(np.full((1, 5), 0.5))[0])
+        rows = np.array([np.median(friedman[0], axis=0), np.full(5, 0.5)])
+        assert found == pytest.approx(grove.predict(rows))
+        # A model of an older version, without medians.
+        text = export(replace(grove._plan(), given=None), "sql", None, {"dialect": dialect})
+        assert [row[-1] for row in base.execute(text).fetchall()] == [None, found[1]]
 
 
 def test_rows_for_a_workbook_are_checked(grove, friedman, tmp_path):

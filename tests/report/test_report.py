@@ -284,27 +284,18 @@ def test_the_start_has_the_most_frequent_category():
     kinds = np.array(["a"] * 8 + ["b"] * 52 + ["c"] * 60)
     numbers = rng.normal(size=120) + np.where(kinds == "a", 0, 5)  # the median is nearest to rare "b"
     numbers[kinds == "c"] *= -1
-    one_hot = (kinds[:, None] == np.array(["a", "b", "c"])).astype(float)
     codes = np.select([kinds == "b", kinds == "c"], [0, 2], 1)  # the median, 1, is the rarest
-    missing = np.zeros((4, 3))
-    X = np.column_stack([np.append(numbers, [0.0] * 4), np.vstack([one_hot, missing]), np.append(codes, [2] * 4)])
-    names = ["n", "kind=a", "kind=b", "kind=c", "code"]
-    frame, y = pd.DataFrame(X, columns=names), X[:, 0]
+    kinds = pd.Series([*kinds, *[None] * 4], dtype="category")
+    frame = pd.DataFrame({"n": np.append(numbers, [0.0] * 4), "kind": kinds, "code": np.append(codes, [2] * 4)})
+    frame.loc[122:, "n"] = np.nan
+    y = frame["n"].fillna(0)
     model = sg.TwoSEGPRegressor(**SETTINGS).fit(frame, y)
-    sources = [
-        {"name": "n", "fill": None, "categories": None},
-        {"name": "kind", "fill": 0.0, "categories": ["a", "b", "c"]},
-        {"name": "code", "fill": None, "categories": None},
-    ]
-    for table, n_rows in (
-        (None, 120),
-        ({"sources": sources}, 124),
-    ):  # without a table, nothing says what belongs together
-        model.table_ = table
+    for n_rows in (120, 124):
         data = controls(model, choose_rows(model, frame[:n_rows], y[:n_rows], None), 0.9)
-        assert data["start"][1:] == [0, 0, 1, 2]
-        assert (data["start"] == X).all(axis=1).any()
-    assert next(c for c in data["controls"] if c["kind"] == "choice")["value"] == 2
+        assert data["start"][1:] == ["c", 2]
+        assert data["start"][0] in frame["n"].tolist()
+    choice = next(c for c in data["controls"] if c["kind"] == "choice")
+    assert choice["options"][choice["value"]] == ("c", "c")
 
 
 def test_commands_name_the_file_of_the_model(fitted, monkeypatch):

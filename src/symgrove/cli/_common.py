@@ -127,9 +127,11 @@ def read_model(path: Path) -> Estimator:
 
     try:
         found: Estimator = load(path)
-        return found
     except FileNotFoundError:
         raise ValueError(f"there is no file {str(path)!r}.") from None
+    from symgrove.cli.preparation import with_columns
+
+    return with_columns(found)
 
 
 def nearest(name: str, known: list[str]) -> str:

@@ -11,7 +11,7 @@ from symgrove.cli._common import clean_errors, echo, read_model, tell
 from symgrove.cli.outputs import check_output, naming, print_bytes
 
 if TYPE_CHECKING:
-    from symgrove.estimators.base import Estimator
+    pass
 
 TARGETS = ("python", "c", "javascript", "sql", "excel", "onnx", "text", "latex", "sympy")
 
@@ -47,19 +47,3 @@ def export(
             print_bytes(made.SerializeToString())
         else:
             echo(str(made).rstrip("\n"))
-        _note_preparation(estimator)
-
-
-def _note_preparation(estimator: Estimator) -> None:
-    """Say what the export does not do: making features of the columns."""
-    from symgrove.cli.preparation import Preparation
-    from symgrove.estimators.fitted import table_of
-
-    table = table_of(estimator)
-    if table is None:
-        return
-    sources = Preparation.from_document(table).sources
-    if any(s.categories is not None for s in sources):
-        tell("note: the export takes the features of 0 and 1 that were made of texts, such as 'colour=red'")
-    if any(s.fill is not None for s in sources):
-        tell("note: the export does not fill in missing values")

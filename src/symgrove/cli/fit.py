@@ -35,8 +35,12 @@ def fit(
     task: Annotated[str, typer.Option(help="regression or classification; auto looks at the target.")] = "auto",
     features: Annotated[str, typer.Option(help="Only these columns, separated by commas.")] = "",
     ignore: Annotated[str, typer.Option(help="Leave these columns out, separated by commas.")] = "",
-    missing: Annotated[str, typer.Option(help="Missing values: error, drop (the rows), mean, median.")] = "error",
-    text: Annotated[str, typer.Option(help="Columns of text: error, drop (the columns), one-hot.")] = "error",
+    missing: Annotated[
+        str, typer.Option(help="Missing values: median (fill in, and note it), drop (the rows), error.")
+    ] = "median",
+    text: Annotated[
+        str, typer.Option(help="Columns of text: one-hot (categories), drop (the columns), error.")
+    ] = "one-hot",
     input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
     separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
@@ -53,30 +57,30 @@ def fit(
         from symgrove.cli import preparation as p
         from symgrove.cli.tables import read_table
 
-        for option, value, accepted in (
-            ("missing", missing, p.MISSING),
-            ("text", text, p.TEXTS),
-            ("task", task, p.TASKS),
-        ):
-            if value not in accepted:
-                raise ValueError(f"--{option} must be one of {', '.join(accepted)}, got {value!r}.")
+        if missing in p.FORMER:
+            tell("note: --missing mean is no more; the median stands in")
+            missing = "median"
+        p.check_options(missing, text, task)
         check_output(output, {"the data": data, "the checkpoint": checkpoint_of(context.args)})
         if as_json:
             check_printable()
         table = read_table(data, input_format, separator)
-        prepared = p.prepare(table, target, _names(features), _names(ignore), missing, text)
-        X, rows, _ = prepared.features_of(table)
-        rows, X = _with_target(table.column(target), rows, X, target, missing)
+        names, categorical = p.choose_columns(table, target, _names(features), _names(ignore), text)
+        categorical = list(dict.fromkeys([*categorical, *categories_of(context.args)]))
+        X = p.frame_of(table, names, categorical, "an option names the column")
+        rows = _with_target(table.column(target), p.complete_rows(X, missing), target, missing)
         y, found_task = p.target_of(table, target, rows, task)
         own = parse_parameters(context.args, estimator_class(method, found_task))
+        if categorical:
+            own["categorical_features"] = categorical
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
         model = estimator_class(method, found_task)(**own, **control)
         if not quiet:
-            tell(f"{found_task} of {target!r} from {len(prepared.features)} features, {len(rows)} rows")
+            tell(f"{found_task} of {target!r} from {len(names)} columns, {len(rows)} rows")
         start = time.perf_counter()
-        model.fit(NamedColumns(X, prepared.features), y)
+        model.fit(X.take(rows), y)
         seconds = time.perf_counter() - start
-        model.table_ = prepared.to_document()
+        model.table_ = {"target": target, "missing": missing}
         place = save_model(model, output)
         _report(model, place, seconds, is_json=as_json, is_told=str(output) == "-")
         if model.stop_reason_ == "interrupted":
@@ -87,33 +91,17 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _with_target(column: list[Any], rows: list[int], X: Any, target: str, missing: str) -> tuple[list[int], Any]:
+def _with_target(column: list[Any], rows: list[int], target: str, missing: str) -> list[int]:
     """Rows that have a target."""
-    known = [k for k, i in enumerate(rows) if column[i] is not None]
-    if len(known) < len(rows) and missing == "error":
-        n = len(rows) - len(known)
+    known = [i for i in rows if column[i] is not None]
+    n = len(rows) - len(known)
+    if n and missing == "error":
         raise ValueError(f"{n} rows have no value of the target {target!r}. Choose --missing drop to leave them out.")
     if not known:
         raise ValueError("no complete rows are left.")
-    return [rows[k] for k in known], X[known]
-
-
-class NamedColumns:
-    """The little of a data frame that estimators ask for: column names beside an array."""
-
-    def __init__(self, X: Any, names: list[str]) -> None:
-        self.X = X
-        self.columns = names
-        self.shape = X.shape
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.X[:, self.columns.index(name)]
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self.X if dtype is None else self.X.astype(dtype)
+    if n:
+        tell(f"note: {n} rows without a value of the target are left out")
+    return known
 
 
 def estimator_class(method: str, task: str) -> type[Estimator]:
@@ -163,6 +151,16 @@ def checkpoint_of(words: list[str]) -> str | None:
         if word.startswith("--checkpoint="):
             return word.removeprefix("--checkpoint=")
     return None
+
+
+def categories_of(words: list[str]) -> list[str]:
+    """The columns of the option --categorical-features, if it is there."""
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        option, has_value, value = word.partition("=")
+        if option.replace("_", "-") == "--categorical-features":
+            given = value if has_value else following
+            return [] if given.lower() in ("from_dtype", "none") else _names(given)
+    return []
 
 
 def parse_value(text: str) -> Any:

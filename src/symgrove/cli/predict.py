@@ -36,8 +36,9 @@ def predict(
     separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Columns as JSON on standard output.")] = False,
 ) -> None:
-    """Predict the rows of a table; what was done about missing values and texts for the fit is done again."""
+    """Predict the rows of a table, whose values may be missing, and whose categories may be new."""
     with clean_errors():
+        from symgrove.cli.preparation import rows_for
         from symgrove.cli.tables import format_of, read_table, table_as_bytes
 
         if as_json and output != "-":
@@ -46,7 +47,7 @@ def predict(
         kind = format_of(output, output_format)
         estimator = read_model(model)
         table = read_table(data, input_format, separator)
-        X, rows, notes = features_of(estimator, table)
+        X, rows, notes = rows_for(estimator, table)
         for note in notes:
             tell(f"note: {note}")
         columns = _answers(estimator, X, probabilities=probabilities, spread=spread, interval=interval)
@@ -67,23 +68,6 @@ def predict(
             content = table_as_bytes(kept, kind)
             with writing(output) as temporary:
                 temporary.write_bytes(content)
-
-
-def features_of(estimator: Estimator, table: Any) -> tuple[Any, list[int], list[str]]:
-    """Features of the complete rows of a table, which rows these are, and what was odd."""
-    from symgrove.cli.fit import NamedColumns
-    from symgrove.cli.preparation import Preparation, Source
-    from symgrove.estimators.fitted import labels_of, names_of, table_of
-
-    names, table_of_fit = labels_of(estimator), table_of(estimator)
-    if table_of_fit is not None:
-        prepared = Preparation.from_document(table_of_fit)
-    else:  # a model that was saved in Python
-        prepared = Preparation("", "error", tuple(Source(name, None, None) for name in names))
-    if prepared.features != names:
-        raise ValueError("the model file is damaged: its columns do not make its features.")
-    X, rows, notes = prepared.features_of(table)
-    return (X if names_of(estimator) is None else NamedColumns(X, names)), rows, notes
 
 
 def _answers(

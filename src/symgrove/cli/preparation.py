@@ -1,95 +1,90 @@
-"""From a table to features and target: which columns, what is done about missing values and texts.
+"""From a table to a frame and a target: which columns, which of them hold categories, which rows are left out.
 
-What was done is a plain dictionary in the model file, so that predictions do the same.
+Missing values and categories are the estimators' business (docs/tables.md).
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symgrove.cli._common import nearest
-from symgrove.cli.tables import Column, DataTable
+from symgrove.cli.tables import DataTable
+from symgrove.models.columns import TableColumn, TableColumns
 from symgrove.models.document import Entries
 
-MISSING = ("error", "drop", "mean", "median")
-TEXTS = ("error", "drop", "one-hot")
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
+
+MISSING = ("median", "drop", "error")
+FORMER = ("mean",)  # in files of older versions
+TEXTS = ("one-hot", "drop", "error")
 TASKS = ("auto", "regression", "classification")
 MOST_CLASSES = 10  # of whole numbers that are taken for labels
-MOST_CATEGORIES = 100
 
 
-@dataclass(frozen=True)
-class Source:
-    """A column of the table that features are made of.
-
-    `fill` stands in for missing numbers; `categories` make a feature of 0 and 1 each.
-    """
-
-    name: str
-    fill: float | None
-    categories: tuple[str, ...] | None
-
-    @property
-    def features(self) -> list[str]:
-        """Names of the features."""
-        return [self.name] if self.categories is None else [f"{self.name}={c}" for c in self.categories]
+def check_options(missing: str, text: str, task: str) -> None:
+    """Refuse words that options do not know."""
+    for option, value, accepted in (("missing", missing, MISSING), ("text", text, TEXTS), ("task", task, TASKS)):
+        if value not in accepted:
+            raise ValueError(f"--{option} must be one of {', '.join(accepted)}, got {value!r}.")
 
 
-@dataclass(frozen=True)
-class Preparation:
-    """What makes features of a table."""
+class TableFrame:
+    """The little of a data frame that estimators ask for: columns of numbers, or of texts, by name."""
 
-    target: str
-    missing: str
-    sources: tuple[Source, ...]
+    def __init__(self, given: dict[str, np.ndarray[Any, Any]], n_rows: int) -> None:
+        self.given = given
+        self.columns = list(given)
+        self.shape = (n_rows, len(given))
 
-    @property
-    def features(self) -> list[str]:
-        """Names of all features."""
-        return [feature for source in self.sources for feature in source.features]
+    def __len__(self) -> int:
+        return self.shape[0]
 
-    def to_document(self) -> dict[str, Any]:
-        """For the model file."""
-        return asdict(self)
+    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        return self.given[name]
 
-    @classmethod
-    def from_document(cls, document: Any) -> Preparation:
-        """From a model file, checked."""
-        entries = Entries(document, "'table'")
-        sources = []
-        for own in entries.each("sources"):
-            categories = None
-            if own.any("categories") is not None:
-                categories = tuple(own.items("categories"))
-                if not all(isinstance(c, str) for c in categories):
-                    raise ValueError("'categories' of the model file must be texts.")
-            fill = None if own.any("fill") is None else own.number("fill")
-            sources.append(Source(own.text("name"), fill, categories))
-        return cls(entries.text("target"), entries.text("missing", MISSING), tuple(sources))
+    def take(self, rows: Sequence[int]) -> TableFrame:
+        """Some of the rows."""
+        places = np.array(rows, dtype=np.intp)
+        return TableFrame({name: column[places] for name, column in self.given.items()}, len(rows))
 
-    def features_of(self, table: DataTable) -> tuple[np.ndarray[Any, Any], list[int], list[str]]:
-        """Features of the rows that are complete, which rows these are, and what was odd."""
-        for source in self.sources:
-            check_column(table, source.name, "the model needs the column")
-        notes: list[str] = []
-        columns = [column for source in self.sources for column in _columns(source, table, notes)]
-        rows = [i for i in range(table.n_rows) if all(column[i] is not None for column in columns)]
-        n_missing = table.n_rows - len(rows)
-        if n_missing and self.missing != "drop":
-            holes = [s.name for s in self.sources if any(v is None for v in table.column(s.name))]
-            raise ValueError(
-                f"missing values in {', '.join(map(repr, holes))}. The model was fitted on complete rows; fill them "
-                "in, or fit with --missing drop, mean or median."
-            )
-        if n_missing:
-            notes.append(f"{n_missing} rows with missing values have no prediction")
-        X = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
-        return X.reshape(len(rows), len(columns)), rows, notes
+    def missing(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Which rows of a column have no value, of columns with such rows."""
+        marks = {
+            n: np.isnan(c) if c.dtype.kind == "f" else np.array([v is None for v in c]) for n, c in self.given.items()
+        }
+        return {name: own for name, own in marks.items() if own.any()}
+
+
+def frame_of(table: DataTable, names: Sequence[str], categorical: Sequence[str], what: str) -> TableFrame:
+    """Columns of a table; categories as texts, as they were written."""
+    found = {}
+    for name in names:
+        check_column(table, name, what)
+        if name in categorical:
+            found[name] = np.array(table.texts(name), dtype=object)
+            continue
+        column = table.column(name)
+        if table.is_text(name):
+            text = next(v for v in column if isinstance(v, str))
+            raise ValueError(f"column {name!r} must be numbers as it was for the fit, but holds {text!r}.")
+        found[name] = np.array([np.nan if v is None else v for v in column], dtype=np.float64)
+    return TableFrame(found, table.n_rows)
+
+
+def complete_rows(frame: TableFrame, missing: str) -> list[int]:
+    """Rows that are used: those with all values, or all of them; an error if values may not be missing."""
+    holes = {} if missing == "median" else frame.missing()
+    is_missing = np.any([np.zeros(len(frame), dtype=bool), *holes.values()], axis=0)
+    if holes and missing == "error":
+        raise ValueError(
+            f"missing values in {', '.join(map(repr, holes))} ({is_missing.sum()} of {len(frame)} rows). Choose for "
+            "the fit: --missing median (fill in), --missing drop (leave these rows out), or --ignore COLUMN."
+        )
+    return [int(i) for i in np.flatnonzero(~is_missing)]
 
 
 def check_column(table: DataTable, name: str, what: str) -> None:
@@ -100,76 +95,81 @@ def check_column(table: DataTable, name: str, what: str) -> None:
         raise ValueError(f"{what} {name!r}, which is not there.{nearest(name, known)} Columns: {shown}.")
 
 
-def _columns(source: Source, table: DataTable, notes: list[str]) -> list[Column]:
-    """The features of one source; None where a value is missing."""
-    if source.categories is None:
-        column = table.column(source.name)
-        if table.is_text(source.name):
-            text = next(v for v in column if isinstance(v, str))
-            raise ValueError(f"column {source.name!r} must be numbers as it was for the fit, but holds {text!r}.")
-        return [[source.fill if v is None else v for v in column]]
-    texts = table.texts(source.name)
-    new = sorted({t for t in texts if t is not None} - set(source.categories))
-    if new:
-        shown = ", ".join(map(repr, new[:5]))
-        notes.append(
-            f"column {source.name!r} has values that the fit did not see ({shown}); all its features are 0 there"
-        )
-    # With --missing mean or median, a missing text is a category of its own: none of those known.
-    fills = source.fill is not None
-    return [[(0.0 if fills else None) if t is None else float(t == c) for t in texts] for c in source.categories]
-
-
-def prepare(
-    table: DataTable, target: str, features: Sequence[str], ignore: Sequence[str], missing: str, texts: str
-) -> Preparation:
-    """Decide which columns are used and how; a clear error if the options do not say what to do."""
+def choose_columns(
+    table: DataTable, target: str, features: Sequence[str], ignore: Sequence[str], texts: str
+) -> tuple[list[str], list[str]]:
+    """Which columns are used, and which of them hold texts; a clear error if the options do not say what to do."""
     check_column(table, target, "the target is")
     for name in (*features, *ignore):
         check_column(table, name, "an option names the column")
     chosen = list(features) or [name for name in table.given if name != target and name not in ignore]
     if target in chosen:
         raise ValueError(f"the target {target!r} cannot be a feature too.")
-    chosen = _without_texts(table, chosen, texts)
-    if not chosen:
-        raise ValueError("no features are left besides the target.")
-    holes = [name for name in chosen if any(v is None for v in table.column(name))]
-    if holes and missing == "error":
-        n_rows = sum(any(table.column(name)[i] is None for name in holes) for i in range(table.n_rows))
-        raise ValueError(
-            f"missing values in {', '.join(map(repr, holes))} ({n_rows} of {table.n_rows} rows). Choose: --missing "
-            "drop (leave these rows out), --missing mean or --missing median (fill in), or --ignore COLUMN."
-        )
-    empty = [name for name in chosen if all(v is None for v in table.column(name))]
-    if empty:
-        raise ValueError(f"columns without any value: {', '.join(map(repr, empty))}. Leave them out with --ignore.")
-    return Preparation(target, missing, tuple(_source(table, name, missing) for name in chosen))
-
-
-def _without_texts(table: DataTable, chosen: list[str], texts: str) -> list[str]:
     found = [name for name in chosen if table.is_text(name)]
     if found and texts == "error":
         raise ValueError(
             f"columns of text: {', '.join(map(repr, found))}. Choose: --text one-hot (a feature of 0 and 1 for each "
             "value), --text drop (leave these columns out), or --ignore COLUMN."
         )
-    return [name for name in chosen if name not in found] if texts == "drop" else chosen
+    if texts == "drop":
+        chosen, found = [name for name in chosen if name not in found], []
+    if not chosen:
+        raise ValueError("no features are left besides the target.")
+    empty = [name for name in chosen if all(v is None for v in table.column(name))]
+    if empty:
+        raise ValueError(f"columns without any value: {', '.join(map(repr, empty))}. Leave them out with --ignore.")
+    return chosen, found
 
 
-def _source(table: DataTable, name: str, missing: str) -> Source:
-    known = [v for v in table.column(name) if v is not None]
-    if table.is_text(name):
-        categories = tuple(sorted({t for t in table.texts(name) if t is not None}))
-        if len(categories) > MOST_CATEGORIES:
-            raise ValueError(
-                f"column {name!r} has {len(categories)} different texts, more than {MOST_CATEGORIES}: too many for "
-                "a feature each. Leave it out with --ignore."
+def rows_for(estimator: Estimator, table: DataTable) -> tuple[TableFrame, list[int], list[str]]:
+    """The rows of a table that a model predicts, which ones these are, and what was odd."""
+    from symgrove.estimators.fitted import table_of
+    from symgrove.estimators.input import columns_of
+
+    columns, told = columns_of(estimator), table_of(estimator)
+    missing = "median" if told is None else Entries(told, "'table'").text("missing", (*MISSING, *FORMER))
+    categorical = [columns.columns[j].name for j in columns.categorical]
+    frame = frame_of(table, [column.name for column in columns], categorical, "the model needs the column")
+    rows = complete_rows(frame, "median" if missing in FORMER else missing)
+    notes = []
+    for column in (columns.columns[j] for j in columns.categorical if not columns.columns[j].has_others):
+        new = sorted({t for t in frame[column.name] if t is not None} - set(column.categories or ()))
+        if new:
+            shown = ", ".join(map(repr, new[:5]))
+            notes.append(
+                f"column {column.name!r} has values that the fit did not see ({shown}); all its features are 0 there"
             )
-        return Source(name, 0.0 if missing in ("mean", "median") else None, categories)
-    fill = None
-    if missing in ("mean", "median"):
-        fill = float(statistics.fmean(known) if missing == "mean" else statistics.median(known))
-    return Source(name, fill, None)
+    if len(rows) < len(frame):
+        notes.append(f"{len(frame) - len(rows)} rows with missing values have no prediction")
+    return frame.take(rows), rows, notes
+
+
+def with_columns(estimator: Estimator) -> Estimator:
+    """A model of an older version, whose table says how features were made of columns, with these columns."""
+    from symgrove.estimators.fitted import feature_names_of, labels_of, table_of
+    from symgrove.estimators.grove import GroveEstimator
+
+    told = table_of(estimator)
+    if told is None or "sources" not in told:
+        return estimator
+    columns, features = [], []
+    for own in Entries(told, "'table'").each("sources"):
+        name, fill = own.text("name"), np.nan if own.any("fill") is None else own.number("fill")
+        categories = None if own.any("categories") is None else tuple(own.items("categories"))
+        if not all(isinstance(c, str) for c in categories or ()):
+            raise ValueError("'categories' of the model file must be texts.")
+        columns.append(TableColumn(name, fill, not np.isnan(fill) and categories is None, False, categories))
+        features += [name] if categories is None else [f"{name}={c}" for c in categories]
+    if features != labels_of(estimator):
+        raise ValueError("the model file is damaged: its columns do not make its features.")
+    made = TableColumns(tuple(columns))
+    estimator.columns_, estimator.n_features_in_ = made, len(made)
+    estimator.feature_names_in_ = np.array([column.name for column in made], dtype=object)
+    estimator.feature_importances_ = np.bincount(made.owners, estimator.feature_importances_, len(made)).astype(float)
+    estimator.ensemble_ = estimator.model_.members(feature_names_of(estimator))
+    if isinstance(estimator, GroveEstimator):
+        estimator.size_path_ = estimator.model_.front(feature_names_of(estimator), made)
+    return estimator
 
 
 def target_of(table: DataTable, name: str, rows: Sequence[int], task: str) -> tuple[np.ndarray[Any, Any], str]:

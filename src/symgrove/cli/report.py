@@ -58,19 +58,15 @@ def report(
 
 
 def _rows(estimator: Estimator, table: Any, target: str | None) -> tuple[Any, Any]:
-    """Features and target of the rows that are complete."""
-    import numpy as np
-
-    from symgrove.cli.fit import NamedColumns
-    from symgrove.cli.predict import features_of
-    from symgrove.cli.preparation import check_column
+    """Columns and target of the rows that are used."""
+    from symgrove.cli.preparation import check_column, rows_for
     from symgrove.estimators.fitted import table_of
 
     name = target or (table_of(estimator) or {"target": None})["target"]
     if name is None:
         raise ValueError("the model file does not name the target; say which column it is with --target.")
     check_column(table, name, "the target is")
-    X, rows, notes = features_of(estimator, table)
+    X, rows, notes = rows_for(estimator, table)
     for note in notes:
         tell(f"note: {note.replace('have no prediction', 'are left out')}")
     column = table.texts(name) if table.is_text(name) else table.column(name)
@@ -80,8 +76,7 @@ def _rows(estimator: Estimator, table: Any, target: str | None) -> tuple[Any, An
     values = [column[rows[i]] for i in known]
     if not values:
         raise ValueError("no row has all features and the target.")
-    kept = np.asarray(X)[np.array(known)]
-    return (NamedColumns(kept, X.columns) if hasattr(X, "columns") else kept), _labels(estimator, values)
+    return X.take(known), _labels(estimator, values)
 
 
 def _labels(estimator: Estimator, values: list[Any]) -> Any:

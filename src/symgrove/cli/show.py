@@ -28,6 +28,7 @@ def show(
         if style not in ("text", "latex"):
             raise ValueError(f"--style must be text or latex, got {style!r}.")
         from symgrove.estimators.fitted import has_named_parts
+        from symgrove.estimators.input import columns_of
 
         estimator = read_model(model)
         found = {
@@ -35,6 +36,7 @@ def show(
             "importances": importances_of(estimator),
             "members": [_member(m, style, digits) for m in _heaviest(estimator, members)],
             "consensus": [part._asdict() for part in estimator.consensus(5)] if len(estimator.ensemble_) > 1 else [],
+            "notes": columns_of(estimator).notes,
             "equations": estimator.formula(style).splitlines() if has_named_parts(estimator) else [],
         }
         if as_json:
@@ -80,6 +82,14 @@ def _member(member: Any, style: str, digits: int) -> dict[str, Any]:
 
 
 def _print(found: dict[str, Any]) -> None:
+    _print_model(found)
+    if found["notes"]:
+        echo("\nin formulas")
+    for note in found["notes"]:
+        echo(f"  {note}")
+
+
+def _print_model(found: dict[str, Any]) -> None:
     echo(f"{found['estimator']}: {found['n_members']} members, {found['size']} nodes in all")
     echo(f"evolved for {found['generations']} generations, stopped by {found['stopped_by']}")
     if found["classes"] is not None:

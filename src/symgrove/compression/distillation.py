@@ -21,8 +21,9 @@ from symgrove.compression.smaller import (
 )
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, names_of, seen_by, table_of
+from symgrove.estimators.fitted import classes_of, features_of, seen_by, table_of
 from symgrove.estimators.grove import GroveClassifier, GroveEstimator, GroveRegressor
+from symgrove.estimators.input import columns_of, names_of
 from symgrove.inspection._input import checked
 from symgrove.models.pruning import make_folds
 
@@ -63,11 +64,12 @@ def distill(
         raise ValueError(f"at least {FEWEST_ROWS} rows are needed, got {len(X)}.")
     teacher = teacher_of(model, X)
     targets = teacher[None] if y is None else rows_and_targets(model, X, y)[1]
-    held_out = make_folds(len(X), random_state)[0]
-    rest = np.setdiff1d(np.arange(len(X)), held_out)
-    student = _taught(model, np.asarray(X[rest]), teacher[rest], max_size, generations, random_state)
+    F = features_of(model, X)
+    held_out = make_folds(len(F), random_state)[0]
+    rest = np.setdiff1d(np.arange(len(F)), held_out)
+    student = _taught(model, F[rest], teacher[rest], max_size, generations, random_state)
     points = [p for p in reversed(student.size_path_) if p.n_terms] or student.size_path_[:1]
-    predictions = [p.predict(X[held_out]) for p in points]
+    predictions = [p.predict(F[held_out]) for p in points]
     losses = np.stack([(p - targets[0][held_out]) ** 2 for p in predictions])
     errors = np.sqrt(losses.mean(axis=1)).tolist()
     found = [SmallerPoint(p.n_terms, p.size, error) for p, error in zip(points, errors, strict=True)]
@@ -75,12 +77,13 @@ def distill(
     path = [found[i] for i in kept]
     chosen = choose(path, losses[kept], max_size, "")
     before = float(np.sqrt(np.mean((teacher[held_out] - targets[0][held_out]) ** 2)))
-    taught = with_stack(student, points[kept[chosen]]._stack, X)
+    taught = with_stack(student, points[kept[chosen]]._stack, F)
     taught._seen = {"fit": seen_by(model).get("fit"), "calibration": None}
-    return Smaller(with_rows(taught, X, targets), path, chosen, before)
+    return Smaller(with_rows(taught, F, targets), path, chosen, before)
 
 
 def _taught(model: Estimator, X: Matrix, teacher: Matrix, max_size: int, generations: int, seed: int) -> GroveEstimator:
+    """A Grove of one team, fitted on features as the model reads them."""
     settings: dict[str, Any] = {
         "n_estimators": 1,
         "sampling": 1.0,
@@ -99,6 +102,7 @@ def _taught(model: Estimator, X: Matrix, teacher: Matrix, max_size: int, generat
         student: GroveEstimator = GroveClassifier(**settings).fit(X, labels)
     else:
         student = GroveRegressor(**settings).fit(X, teacher)
+    student.columns_, student.n_features_in_ = columns_of(model), model.n_features_in_
     if names_of(model) is not None:
         student.feature_names_in_ = model.feature_names_in_
     table = table_of(model)

@@ -14,8 +14,9 @@ from symgrove._checks import check_whole
 from symgrove.blas import product
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import names_of, seen_by
+from symgrove.estimators.fitted import feature_names_of, features_of, seen_by
 from symgrove.estimators.grove import GroveEstimator
+from symgrove.estimators.input import columns_of
 from symgrove.forest.forest import Forest
 from symgrove.inspection._input import rows_and_target
 from symgrove.models.ensemble import COMBINE, Ensemble, make_ensemble
@@ -90,7 +91,8 @@ def simplify_ensemble(
     smaller : Smaller
     """
     check_whole("max_size", max_size, 1, is_optional=True)
-    X, targets = rows_and_targets(model, X, y)
+    table, targets = rows_and_targets(model, X, y)
+    X = features_of(model, table)
     folds = make_folds(len(X), random_state)
     candidates, losses = _candidates(model.model_, model, X, targets, folds)
     path = [c.point for c in candidates]
@@ -106,7 +108,7 @@ class _Candidate(NamedTuple):
 
 
 def rows_and_targets(model: Estimator, X: Any, y: Any) -> tuple[Matrix, Matrix]:
-    """Rows, enough of them, and targets as of a fit: numbers, or for each class whether it is the label."""
+    """Coded rows, enough of them, and targets as of a fit: numbers, or for each class whether it is the label."""
     X, _, targets = rows_and_target(model, X, y)
     if len(X) < FEWEST_ROWS:
         raise ValueError(f"at least {FEWEST_ROWS} rows are needed to choose on, got {len(X)}.")
@@ -340,8 +342,9 @@ def _with_model(estimator: Kind, model: Model, X: Matrix) -> Kind:
     smaller.__dict__.update({name: value for name, value in estimator.__dict__.items() if name not in gone})
     smaller._uncertainty = None
     smaller.model_ = model
-    smaller.ensemble_ = model.members(names_of(estimator))
-    smaller.feature_importances_ = model.importances(X, 0)
+    smaller.ensemble_ = model.members(feature_names_of(estimator))
+    columns = columns_of(estimator)
+    smaller.feature_importances_ = model.importances(X, 0, *([] if columns.is_plain else [columns.owners]))
     return smaller
 
 

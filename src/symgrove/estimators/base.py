@@ -10,9 +10,8 @@ import os
 import time
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +21,14 @@ from symgrove._workers import as_list, n_workers
 from symgrove.blas import single_blas_thread
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
 from symgrove.estimators import callbacks, display
-from symgrove.estimators.input import checked_rows, read_rows
+from symgrove.estimators.input import checked_rows, columns_of, read_rows
 from symgrove.estimators.parameters import EvolutionParameters, check_shared, early_stopping_of
 from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
+from symgrove.estimators.runs import Finished, Limits
 from symgrove.estimators.sklearn_types import BaseEstimator
 from symgrove.estimators.warm_up import warm_up
 from symgrove.evolution import checkpoint as checkpoints
-from symgrove.evolution.checkpoint import Arrays, Checkpoint
+from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt, StopOnInterrupt
 from symgrove.evolution.loop import Control, Observer
 from symgrove.evolution.progress import Reporter
@@ -36,7 +36,6 @@ from symgrove.evolution.run import RunControl, run
 from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Stagnation, Stop, TargetError
 from symgrove.export.targets import export
 from symgrove.forest.primitives import PrimitiveSet
-from symgrove.forest.text import feature_labels
 from symgrove.methods.gp import ProgramMethod
 from symgrove.methods.held_out import HeldOutError
 from symgrove.methods.memory import Footprint, Needs, check_needs, copied_bytes, program_needs
@@ -44,6 +43,8 @@ from symgrove.methods.problem import Problem, Rows, rows_seen, split
 from symgrove.methods.programs import Evaluation, Fitted, TargetSetup, evolutions_of, programs_of
 from symgrove.methods.side_by_side import SideBySide, States
 from symgrove.models.checked_rows import checked_target
+from symgrove.models.coding import values_of
+from symgrove.models.columns import TableColumns
 from symgrove.models.consensus import Recurring
 from symgrove.models.document import Document
 from symgrove.models.intervals import Intervals
@@ -57,43 +58,11 @@ from symgrove.models.task import Task
 Matrix = NDArray[np.float64]
 
 
-class Limits(NamedTuple):
-    """Of one run."""
-
-    generations: int
-    max_time: float | None
-    max_evaluations: int | None
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What an evolution leaves.
-
-    Attributes
-    ----------
-    fitted : Fitted
-    history : dict of arrays
-    reason : str
-        Why it ended.
-    n_generations : int
-    attributes : dict
-        Fitted attributes of the method's own.
-    left_out : LeftOut or None
-        What is known of training rows by what did not train on them, if not from bootstrap samples.
-    """
-
-    fitted: Fitted
-    history: Arrays
-    reason: str
-    n_generations: int
-    attributes: dict[str, Any] = field(default_factory=dict)
-    left_out: LeftOut | None = None
-
-
 class Estimator(EvolutionParameters, BaseEstimator, ABC):
     """Base of all estimators."""
 
-    table_: Document  # how the command line made features of a table
+    table_: Document  # what the command line was told about a table
+    columns_: TableColumns
     _uncertainty: Intervals | Correction | None
 
     # What a method's estimator fills in
@@ -158,7 +127,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Finite numbers; arrays, pandas or polars frames.
+            Arrays, pandas or polars frames, of finite numbers and of categories (`categorical_features`); NaN, None
+            and what frames have for it are missing values.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
             Not negative. Rows of weight 0 are left out.
@@ -199,7 +169,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         if self.checkpoint is not None or self.warm_start:
             weight = np.zeros(0) if rows.weight is None else rows.weight
             arrays = {"X": rows.X, "targets": rows.targets, "weight": weight}
-            mark = checkpoints.fingerprint(arrays, self._identity(rows))
+            mark = checkpoints.fingerprint(arrays, {**self._identity(rows), **checked.columns.identity})
             saved = self._saved_before(mark)
         seed = int(saved[1]["seed"]) if saved is not None else seed_of(self.random_state)
         meta = {"fingerprint": mark, "seed": seed}
@@ -210,9 +180,17 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         early = early_stopping_of(self)
         if early is not None:
             training, held_out = split(training, early.validation_fraction, seed, "validation", task)
+        self.columns_ = checked.columns.learned(training.X, training.weight)
+        training, held_out, kept_out = (self._with_features(r, checked.columns) for r in (training, held_out, kept_out))
         problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, checked.n_given)
         problem = problem._replace(n_copied=copied_bytes(rows, problem, (X, y, sample_weight)))
         return self._within_memory(problem), checkpoint
+
+    def _with_features(self, rows: Any, columns: TableColumns) -> Any:
+        """Rows that `columns` coded, with features."""
+        if rows is None:
+            return None
+        return rows._replace(X=self.columns_.features(columns.recoded(rows.X, self.columns_)))
 
     def _within_memory(self, problem: Problem) -> Problem:
         """The problem on as many rows as the memory budget has room for, or a clear error."""
@@ -335,7 +313,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             self._outside = pack_samples(outside, training.positions)
         self.model_: Model = model
         self.ensemble_ = model.members(self._names)
-        self.feature_importances_ = model.importances(training.X, problem.seed)
+        owners = [] if self.columns_.is_plain else [self.columns_.owners]
+        self.feature_importances_ = model.importances(training.X, problem.seed, *owners)
         self._learn(problem, left_out)
         self._seen = rows_seen(problem)
 
@@ -407,7 +386,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         source code or equations as text, an ONNX model, a SymPy expression, or None for "excel"
         """
         if options.get("X") is not None:
-            options["X"] = self._check_predict(options["X"])
+            checked_rows(self, options["X"])
+            options["X"] = values_of(options["X"], columns_of(self))
         return export(self._plan(), to, path, options)
 
     def formula(self, style: str = "text") -> Any:
@@ -465,17 +445,21 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         check_is_fitted(self)
         return self.model_
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     @property
     def _names(self) -> Names:
-        """Names of the features, if there are any."""
-        return getattr(self, "feature_names_in_", None)
-
-    def _feature_labels(self) -> list[str]:
-        return feature_labels(self.n_features_in_, self._names)
+        """Names of the features in formulas, if there are any."""
+        columns = columns_of(self)
+        return getattr(self, "feature_names_in_", None) if columns.is_plain else columns.labels
 
     def _check_predict(self, X: Any) -> Matrix:
+        """Features of rows."""
         check_is_fitted(self)
-        return checked_rows(self, X)
+        return columns_of(self).features(checked_rows(self, X))
 
     def _n_threads(self) -> int:
         return n_workers(self.n_jobs)

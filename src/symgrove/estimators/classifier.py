@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.estimators.base import Estimator, Matrix
+from symgrove.estimators.input import columns_of
 from symgrove.estimators.sklearn_types import ClassifierMixin
 from symgrove.fitness.losses import THRESHOLD
 from symgrove.methods.problem import Problem
@@ -46,7 +47,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _plan(self) -> Plan:
         model = self._fitted_model()
-        return model.plan(type(self).__name__, self._feature_labels(), getattr(self, "_uncertainty", None))
+        return model.plan(type(self).__name__, columns_of(self), getattr(self, "_uncertainty", None))
 
     def predict_proba(self, X: Any) -> Matrix:
         """Shares of the classes: of votes, or of mean scores divided by their sum; corrected if calibrated.

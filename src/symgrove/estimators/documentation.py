@@ -63,6 +63,12 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "Z-score the features inside; formulas are shown in your units either way. Set it to False where a law may be "
         "simple in the units of the data, such as n * T / V: standardised, it is not found.",
     ),
+    "categorical_features": (
+        '"from_dtype", list of names, of places or of truth values, or None',
+        "Columns of categories, each a feature [column is value] for every value. from_dtype: those of pandas' type "
+        "category and of polars' types Categorical and Enum. Columns that are named may hold texts, numbers or truth "
+        "values. None: there are none. See docs/tables.md.",
+    ),
     "max_time": (
         "float, optional",
         "Seconds for the evolution; compiling is not counted. The initial population is always scored; a generation "
@@ -163,9 +169,14 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "feature_importances_": (
         "ndarray of shape (n_features,)",
         "How often and how strongly each feature acts: how much of the members' outputs is lost when it is shuffled, "
-        "averaged over all members. Sums to one.",
+        "averaged over all members. Sums to one. A column with its categories, or with [column is missing], is one.",
     ),
-    "n_features_in_": ("int", "Features of X."),
+    "columns_": (
+        "TableColumns",
+        "How features are made of the columns of X: what stands in for missing numbers, and categories. Printed, it "
+        "is what a reader of formulas must know.",
+    ),
+    "n_features_in_": ("int", "Columns of X."),
     "feature_names_in_": ("ndarray of str", "Only if X had column names."),
 }
 

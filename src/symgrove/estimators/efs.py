@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from symgrove._checks import LARGEST_PROGRAM, LARGEST_TOURNAMENT, MOST_PROGRAMS, check_flag, check_number, check_whole
-from symgrove.estimators.base import Limits
 from symgrove.estimators.documentation import document
 from symgrove.estimators.parameters import check_choice, check_early_stopping, check_evolution, with_parameters
 from symgrove.estimators.regressor import Regressor
+from symgrove.estimators.runs import Limits
 from symgrove.evolution.stopping import NoChange, Stop
 from symgrove.fitness.lasso import SELECTION_RULES
 from symgrove.methods.efs import EFS, StandardTarget, own_memory

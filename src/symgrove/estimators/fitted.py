@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.grove import GroveEstimator
-from symgrove.estimators.input import checked_rows
+from symgrove.estimators.input import checked_rows, columns_of
 from symgrove.estimators.regressor import Regressor
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.document import Document
@@ -34,7 +34,7 @@ class ScoreLeftOut(NamedTuple):
 
 
 def rows_of(estimator: Estimator, X: Any) -> Matrix:
-    """Rows as the estimator takes them."""
+    """Rows as a coded table."""
     check_is_fitted(estimator)
     return checked_rows(estimator, X)
 
@@ -45,14 +45,19 @@ def classes_of(estimator: Estimator) -> NDArray[Any] | None:
     return estimator.model_.task.classes
 
 
-def names_of(estimator: Estimator) -> Names:
-    """Names of the features, if it has any."""
+def features_of(estimator: Estimator, table: Matrix) -> Matrix:
+    """What its model reads, from a coded table."""
+    return columns_of(estimator).features(np.asarray(table))
+
+
+def feature_names_of(estimator: Estimator) -> Names:
+    """Names in its formulas, if it has any."""
     return estimator._names
 
 
 def labels_of(estimator: Estimator) -> list[str]:
-    """Names of the features, x0, x1, ... if it has none."""
-    return estimator._feature_labels()
+    """Names of the columns, x0, x1, ... if it has none."""
+    return [column.name for column in columns_of(estimator)]
 
 
 def plan_of(estimator: Estimator) -> Plan:

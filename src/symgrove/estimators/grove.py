@@ -13,12 +13,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from symgrove._checks import LARGEST_PROGRAM, MOST_PROGRAMS, MOST_SAMPLES, check_flag, check_number, check_whole
 from symgrove._deprecation import Renamed
-from symgrove.estimators.base import Estimator, Finished, Limits, Matrix
+from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
 from symgrove.estimators.parameters import check_choice, with_parameters
 from symgrove.estimators.regressor import Regressor
+from symgrove.estimators.runs import Finished, Limits
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
@@ -293,7 +294,7 @@ class GroveEstimator(Estimator):
         self.stacking_weight_sum_: float = own["stacking_weight_sum_"]
         self.validation_score_: float = own["validation_score_"]
         self.strength_history_: dict[str, Any] = own["strength_history_"]
-        self.size_path_: list[SizePoint] = self.model_.front(self._names)
+        self.size_path_: list[SizePoint] = self.model_.front(self._names, self.columns_)
 
     def shared_terms(self, n_most: int | None = 20) -> list[SharedTerm]:
         """The heaviest ensemble as one sum: terms with the mean and the spread of their coefficients over the teams.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
-from symgrove.estimators.base import Estimator, Finished, Limits
+from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import PARAMETERS, document
 from symgrove.estimators.gp_arguments import gp_arguments
@@ -25,6 +25,7 @@ from symgrove.estimators.parameters import (
     with_parameters,
 )
 from symgrove.estimators.regressor import Regressor
+from symgrove.estimators.runs import Finished, Limits
 from symgrove.evolution.checkpoint import Checkpoint, Saved
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.fitness.bootstrap import bootstrap_sample

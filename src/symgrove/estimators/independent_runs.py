@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from symgrove._workers import n_workers
 from symgrove.estimators import callbacks
-from symgrove.estimators.base import Estimator, Finished, Limits
+from symgrove.estimators.base import Estimator
 from symgrove.estimators.resuming import generation_of
+from symgrove.estimators.runs import Finished, Limits
 from symgrove.estimators.warm_up import warm_up
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.checkpoint import Arrays, Checkpoint, Saved

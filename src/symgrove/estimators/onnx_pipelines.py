@@ -36,7 +36,13 @@ def register(estimators: Sequence[type[Estimator]] | None = None) -> None:
 
 
 def _plan(operator: Any) -> Any:
-    return operator.raw_operator._plan()
+    plan = operator.raw_operator._plan()
+    if plan.columns.categorical:
+        raise ValueError(
+            "skl2onnx gives a step of a pipeline one matrix of numbers, and this model takes texts of categories too. "
+            "Encode them in a step of the pipeline (OneHotEncoder), or export the model itself: export('onnx')."
+        )
+    return plan
 
 
 def _is_double(operator: Any) -> bool:

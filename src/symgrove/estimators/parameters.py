@@ -47,6 +47,7 @@ class EvolutionParameters:
     functions: Any = PAPER_FUNCTIONS
     epsilon: Any = PROTECTION_EPSILON
     standardize: bool = True
+    categorical_features: Any = "from_dtype"
     max_time: float | None = None
     max_evaluations: int | None = None
     target_error: float | None = None

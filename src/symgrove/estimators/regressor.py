@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from symgrove._checks import check_number, numeric_vector
 from symgrove.estimators.base import Estimator, Matrix
-from symgrove.estimators.input import check_no_dates
+from symgrove.estimators.input import check_no_dates, columns_of
 from symgrove.estimators.parameters import check_choice
 from symgrove.estimators.sklearn_types import RegressorMixin
 from symgrove.methods.problem import Problem
@@ -57,7 +57,7 @@ class Regressor(RegressorMixin, Estimator):
     def _plan(self) -> Plan:
         model = self._fitted_model()
         best = self._intervals.best
-        return model.plan(type(self).__name__, self._feature_labels(), intervals=None if best is None else best.scores)
+        return model.plan(type(self).__name__, columns_of(self), intervals=None if best is None else best.scores)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """What the members predict together: their mean, or however else they are combined.

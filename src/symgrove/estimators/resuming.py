@@ -29,6 +29,7 @@ _CONTROL = {
     "verbose",
     "memory_budget",
     "prune",
+    "categorical_features",  # the fingerprint has what is made of it
 }
 # Names of the counters of a run, and of one of several independent ones.
 _COUNTERS = re.compile(r"(\d+/)?state/(\d+\.)?counters")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
 from symgrove.models.plan import MemberBlock, Plan
 
@@ -16,15 +18,28 @@ STATEMENTS = 200  # in one function
 _WITHIN = "static double sg_within(double a, double low, double high) { return a < low ? low : a > high ? high : a; }"
 
 _HEAD = """/* Made by symgrove {version} from a {origin}. C99; link with -lm.
-   Compile without options that relax IEEE arithmetic, such as -ffast-math. */
+   Compile without options that relax IEEE arithmetic, such as -ffast-math. NAN is a missing number. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define N_FEATURES {n_features}
+{columns}"""
+_FEATURES = """#define N_FEATURES {n}
 const char *const symgrove_features[N_FEATURES] = {{
-    {features}
+    {names}
 }};
+"""
+_CATEGORICAL = """
+/* Columns of categories: texts in UTF-8; NULL is missing. */
+#define N_CATEGORICAL {n}
+const char *const symgrove_categorical[N_CATEGORICAL] = {{
+    {names}
+}};
+"""
+_IS = """
+static double sg_is(const char *given, const char *category) {
+    return given != NULL && strcmp(given, category) == 0 ? 1.0 : 0.0;
+}
 """
 
 _COMMON = """
@@ -58,12 +73,13 @@ static int sg_keep_finite(double *m, int n) {
 """
 
 _REGRESSION = """
-/* Prediction from features in the order of symgrove_features. */
-double predict(const double *x) {
-    double y[1];
-    sg_targets(x, y);
+/* Prediction from {what}. */
+double predict({parameters}) {{
+    double f[{n_read}], y[1];
+    sg_features({arguments}, f);
+    sg_targets(f, y);
     return y[0];
-}
+}}
 """
 
 _CLASSES = """
@@ -72,10 +88,11 @@ const char *const symgrove_classes[N_CLASSES] = {{
     {classes}
 }};
 
-/* Probabilities of symgrove_classes, from features in the order of symgrove_features. */
-void predict_proba(const double *x, double *probabilities) {{
-    double y[N_CLASSES];
-    sg_targets(x, y);
+/* Probabilities of symgrove_classes, from {what}. */
+void predict_proba({parameters}, double *probabilities) {{
+    double f[{n_read}], y[N_CLASSES];
+    sg_features({arguments}, f);
+    sg_targets(f, y);
     if (N_CLASSES == 2) {{
         probabilities[0] = 1.0 - y[0];
         probabilities[1] = y[0];
@@ -87,9 +104,9 @@ void predict_proba(const double *x, double *probabilities) {{
 {correction}}}
 
 /* Index in symgrove_classes. */
-int predict(const double *x) {{
+int predict({parameters}) {{
     double p[N_CLASSES];
-    predict_proba(x, p);
+    predict_proba({arguments}, p);
     int best = 0;
     for (int k = 1; k < N_CLASSES; k++) if (p[k] > p[best]) best = k;
     return best;
@@ -139,15 +156,68 @@ def to_c(plan: Plan, version: str) -> str:
     has_within = any(step.name == "within" for step in plan.steps)
     if has_within or any(block.head in ("within", "share", "logistic") for block in plan.blocks):
         helpers.append(_WITHIN)
-    features = ",\n    ".join(map(_string, plan.features))
-    head = _HEAD.format(version=version, origin=plan.origin, n_features=len(plan.features), features=features)
-    foot = _REGRESSION
+    given = _given(plan)
+    head = _HEAD.format(version=version, origin=plan.origin, columns=given.pop("columns"))
+    features = given.pop("features")
+    foot = _REGRESSION.format(**given)
     if plan.classes is not None:
         classes = ",\n    ".join(_string(str(c)) for c in plan.classes)
-        foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes, correction=_correction(plan))
+        foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes, correction=_correction(plan), **given)
     lines = "\n    ".join(body)
     function = f"\nstatic void sg_targets(const double *x, double *y) {{\n    (void)x;\n    {lines}\n}}\n"
-    return head + "\n" + "\n".join(helpers) + _common(plan) + "\n" + "\n".join([*tables, *parts]) + function + foot
+    middle = "\n".join([*tables, *parts, features])
+    return head + "\n" + "\n".join(helpers) + _common(plan) + "\n" + middle + function + foot
+
+
+def _given(plan: Plan) -> dict[str, str]:
+    """What users give, and the function that makes features of it."""
+    numbers = [c for c in plan.columns if c.categories is None]
+    texts = [c for c in plan.columns if c.categories is not None]
+    if any("\0" in text for c in texts for text in (c.name, *(c.categories or ()))):
+        raise ValueError("C has no texts with a character of code 0, which a category has; rename it.")
+    columns, parameters, arguments, what = "", [], [], []
+    if numbers:
+        columns += _FEATURES.format(n=len(numbers), names=",\n    ".join(_string(c.name) for c in numbers))
+        parameters, arguments = ["const double *x"], ["x"]
+        what = ["features in the order of symgrove_features"]
+    if texts:
+        names = ",\n    ".join(_string(c.name) for c in texts)
+        columns += _CATEGORICAL.format(n=len(texts), names=names)
+        columns += _IS if any(c.categories for c in texts) else ""
+        parameters, arguments = [*parameters, "const char *const *c"], [*arguments, "c"]
+        what.append("texts in the order of symgrove_categorical")
+    body = "\n    ".join(_making(plan))
+    head = f"static void sg_features({', '.join(parameters)}, double *f)"
+    return {
+        "columns": columns,
+        "parameters": ", ".join(parameters),
+        "arguments": ", ".join(arguments),
+        "what": " and ".join(what),
+        "n_read": str(len(plan.features)),
+        "features": f"\n{head} {{\n    {body}\n}}",
+    }
+
+
+def _making(plan: Plan) -> list[str]:
+    """Statements that make features of columns."""
+    lines: list[str] = []
+    place = n_numbers = n_texts = 0
+    for column in plan.columns:
+        if column.categories is None:
+            given, is_missing = f"x[{n_numbers}]", f"isnan(x[{n_numbers}])"
+            filled = given if math.isnan(column.fill) else f"{is_missing} ? {number(column.fill)} : {given}"
+            own, n_numbers = [filled], n_numbers + 1
+        else:
+            given, is_missing = f"c[{n_texts}]", f"c[{n_texts}] == NULL"
+            own, n_texts = [f"sg_is({given}, {_string(text)})" for text in column.categories], n_texts + 1
+            if column.has_others:
+                known = " + ".join(f"f[{place + k}]" for k in range(len(own)))
+                own.append(f"{given} != NULL && {known} == 0.0 ? 1.0 : 0.0")
+        if column.has_indicator:
+            own.append(f"{is_missing} ? 1.0 : 0.0")
+        lines += [f"f[{place + k}] = {text};" for k, text in enumerate(own)]
+        place += len(own)
+    return lines
 
 
 def _common(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from symgrove.export.writing import fill, used_primitives, write_steps
 from symgrove.forest.latex import latex_name, latex_number
 from symgrove.forest.primitive_table import Primitive
+from symgrove.forest.text import is_indicator
 from symgrove.models.plan import MemberBlock, Plan, Step
 
 # Characters of an expression that is written inside another; a distance should stand on one line.
@@ -91,7 +92,7 @@ def equations(plan: Plan, style: str = "text") -> str:
         inside = " \\\\\n".join(row.replace(" = ", " &= ", 1) for row in rows)
         return f"\\begin{{aligned}}\n{inside}\n\\end{{aligned}}"
     text = "\n".join(rows)
-    meanings = [meaning for name, meaning in _MEANINGS.items() if f"{name}(" in text]
+    meanings = [*plan.columns.notes, *(meaning for name, meaning in _MEANINGS.items() if f"{name}(" in text)]
     users = [row for row in used_primitives(plan).values() if row.function is not None]
     meanings += [_own_meaning(row) for row in users]
     return text + ("\nwhere " + ";\n      ".join(meanings) + "." if meanings else "")
@@ -226,7 +227,7 @@ def _own_meaning(row: Primitive) -> str:
 
 def _plain(name: str) -> str:
     """A name in text: in backticks unless it is a plain word."""
-    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
+    return name if name.isidentifier() or is_indicator(name) else "`" + name.replace("`", "``") + "`"
 
 
 def _latex_style(plan: Plan) -> _Style:

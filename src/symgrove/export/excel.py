@@ -8,18 +8,19 @@ formulas to 15 digits.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from openpyxl import Workbook
-from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, WriteOnlyCell
 
 from symgrove.export.writing import fill, repeating, step_templates, write_steps
 from symgrove.models.plan import MemberBlock, Plan, Step
 
 LONGEST_CELL = 8000
+LONGEST_TEXT = 255  # in a formula
 MOST_COLUMNS = 16_384
 PIECE = 100  # products in one partial sum
 
@@ -31,20 +32,19 @@ _CALLS = {
 }
 
 
-def to_excel(
-    plan: Plan, version: str, path: str | Path, X: NDArray[np.float64] | None = None, n_rows: int = 100
-) -> None:
+def to_excel(plan: Plan, version: str, path: str | Path, X: NDArray[Any] | None = None, n_rows: int = 100) -> None:
     """Write a workbook with formulas for the rows of `X`, or for `n_rows` rows to be filled in."""
     n_rows = len(X) if X is not None else n_rows
     book = Workbook(write_only=True)
     sheet, work, about = (book.create_sheet(title) for title in ("predict", "work", "about"))
     layout = _Layout(plan)
     answers = layout.answers()
-    sheet.append([*(_text(name) for name in plan.features), *(_text(name) for name, _ in answers)])
+    names = [column.name for column in plan.columns]
+    sheet.append([*(_text(name) for name in names), *(_text(name) for name, _ in answers)])
     work.append([_text(name) for name, _ in layout.columns])
-    given: Any = X.tolist() if X is not None else [[None] * len(plan.features)] * n_rows
+    given: Any = X.tolist() if X is not None else [[None] * len(names)] * n_rows
     for r, row in enumerate(given, start=2):
-        sheet.append([*row, *(f"={formula.format(row=r)}" for _, formula in answers)])
+        sheet.append([*(_value(sheet, v) for v in row), *(f"={formula.format(row=r)}" for _, formula in answers)])
         work.append([f"={formula.format(row=r)}" for _, formula in layout.columns])
     for line in _about(plan, version):
         about.append([line])
@@ -54,7 +54,8 @@ def to_excel(
 def _about(plan: Plan, version: str) -> list[str]:
     return [
         f"Made by symgrove {version} from a {plan.origin}.",
-        "Put numbers into the feature columns of the sheet 'predict'; copy the last row of both sheets down for more.",
+        "Put values into the feature columns of the sheet 'predict'; copy the last row of both sheets down for more.",
+        "An empty cell is a missing value.",
         "Excel has no infinite numbers and takes sines up to 134217728 only: such steps count as not finite.",
         "Excel reads numbers in formulas to 15 digits, so the last digits may differ from symgrove's.",
     ]
@@ -64,6 +65,15 @@ def _text(name: str) -> Any:
     """A heading that is not taken for a formula; control characters are left out, files cannot hold them."""
     shown = ILLEGAL_CHARACTERS_RE.sub("", name)
     return "'" + shown if shown.startswith("=") else shown
+
+
+def _value(sheet: Any, value: Any) -> Any:
+    """What a cell holds; empty where a value is missing. A text is never taken for a formula."""
+    if isinstance(value, str):
+        cell = WriteOnlyCell(sheet, value)
+        cell.data_type = "s"
+        return cell
+    return None if value is None or math.isnan(value) else value
 
 
 def column_name(index: int) -> str:
@@ -76,6 +86,29 @@ def column_name(index: int) -> str:
     return name
 
 
+def _making(plan: Plan) -> list[str]:
+    """Formulas of the features."""
+    found = []
+    for j, column in enumerate(plan.columns):
+        cell = f"predict!{column_name(j)}{{row}}"
+        if column.categories is None:
+            found.append(cell if math.isnan(column.fill) else f'IF({cell}="",{_number(column.fill)},{cell})')
+        else:
+            for category in column.categories:
+                if not 0 < len(category) <= LONGEST_TEXT or ILLEGAL_CHARACTERS_RE.search(category):
+                    raise ValueError(
+                        f"a formula of Excel cannot name the category {category!r:.60} of {column.name!r}: it takes "
+                        f"texts of 1 to {LONGEST_TEXT} characters without control characters. Rename it."
+                    )
+            tests = [f"EXACT({cell},{_literal(c)})" for c in column.categories]
+            found += [f"IF({test},1,0)" for test in tests]
+            if column.has_others:
+                found.append(f'IF(OR({cell}="",{",".join(tests)}),0,1)')
+        if column.has_indicator:
+            found.append(f'IF({cell}="",1,0)')
+    return found
+
+
 class _Layout:
     """Columns of the sheet "work": headings and formulas, in which {row} stands for the number of the row."""
 
@@ -84,7 +117,8 @@ class _Layout:
         self.columns: list[tuple[str, str]] = []
         self.place: dict[int, str] = {}
         # Names are given while expressions are written, in the order of the assignments.
-        self.n_named = 0
+        self.features = [self._add(n, text) for n, text in zip(plan.features, _making(plan), strict=True)]
+        self.n_named = len(self.features)
         self.templates = step_templates(plan, "excel", _CALLS)
         written = write_steps(plan, self._write, self._name, repeating(self.templates), longest=400)
         for assignment in written.assignments:
@@ -121,7 +155,7 @@ class _Layout:
 
     def _write(self, step: Step, operands: list[str]) -> str:
         if step.name == "input":
-            return f"predict!{column_name(int(step.numbers[0]))}{{row}}"
+            return self.features[int(step.numbers[0])]
         if step.name == "constant":
             return _number(step.numbers[0])
         # Braces that are meant are doubled once more: {row} is filled in later.

@@ -18,8 +18,9 @@ _CALLS = {
 _HELPERS = {"finite": "const finite = (a, other) => Number.isFinite(a) ? a : other;"}
 
 _TEMPLATE = """// Made by symgrove {version} from a {origin}.
-// symgroveModel.predict(row): row is an array of numbers in the order of symgroveModel.features, or an object with
-// these keys. In a browser: a plain script. In Node: const symgroveModel = require("./this-file.js").
+// symgroveModel.predict(row): row is an array in the order of symgroveModel.features, or an object with these keys:
+// numbers, {texts}NaN, null or undefined where a value is missing.
+// In a browser: a plain script. In Node: const symgroveModel = require("./this-file.js").
 const symgroveModel = (() => {{
   const features = {features};
 {classes}{helpers}
@@ -34,12 +35,17 @@ const symgroveModel = (() => {{
   const orElse = (value, other) => Number.isFinite(value) ? value : other;
   const median = (m) => 0.5 * m[(m.length - 1) >> 1] + 0.5 * m[m.length >> 1];
 {tables}
+  const isMissing = (v) => v === null || v === undefined || Number.isNaN(v);
+  const wrong = () => new TypeError("expected numbers{texts_too} for the features " + features.join(", "));
+  const numberOf = (v) => {{
+    if (typeof v !== "number") throw wrong();
+    return v;
+  }};
+  const textOf = (v) => v === true ? "True" : v === false ? "False" : String(v);
   const numbersOf = (row) => {{
     const given = Array.isArray(row) || ArrayBuffer.isView(row) ? Array.from(row) : features.map((f) => row[f]);
-    if (given.length !== features.length || given.some((v) => typeof v !== "number")) {{
-      throw new TypeError("expected numbers for the features " + features.join(", "));
-    }}
-    return given;
+    if (given.length !== features.length) throw wrong();
+    return [].concat({making});
   }};
 {state}  const targets = (x) => {{
     {body}
@@ -124,7 +130,10 @@ def to_javascript(plan: Plan, version: str) -> str:
     return _TEMPLATE.format(
         version=version,
         origin=plan.origin,
-        features=_literal(plan.features),
+        features=_literal([column.name for column in plan.columns]),
+        texts_too=" and texts" if plan.columns.categorical else "",
+        texts="texts for categories, " if plan.columns.categorical else "",
+        making=", ".join(_making(plan)),
         classes="" if plan.classes is None else f"  const classes = {_literal(plan.classes)};\n",
         helpers=helpers,
         tables="\n".join(tables),
@@ -132,6 +141,24 @@ def to_javascript(plan: Plan, version: str) -> str:
         body="\n    ".join(body),
         foot=_regression(plan) if plan.classes is None else _CLASSES % json.dumps(_correction(plan)),
     )
+
+
+def _making(plan: Plan) -> list[str]:
+    """Expressions that make features of columns: numbers, or arrays of them."""
+    found = []
+    for j, column in enumerate(plan.columns):
+        given, is_missing = f"given[{j}]", f"isMissing(given[{j}])"
+        if column.categories is None:
+            other = "NaN" if math.isnan(column.fill) else number(column.fill)
+            found.append(f"{is_missing} ? {other} : numberOf({given})")
+        else:
+            known = _literal(column.categories)
+            found.append(f"{known}.map((c) => {is_missing} ? 0 : c === textOf({given}) ? 1 : 0)")
+            if column.has_others:
+                found.append(f"{is_missing} || {known}.includes(textOf({given})) ? 0 : 1")
+        if column.has_indicator:
+            found.append(f"{is_missing} ? 1 : 0")
+    return found
 
 
 def _correction(plan: Plan) -> dict[str, Any] | None:

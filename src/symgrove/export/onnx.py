@@ -1,4 +1,6 @@
-"""A model as an ONNX graph: a matrix of features in, predictions out.
+"""A model as an ONNX graph: a matrix of numbers in, and one of texts if there are categories; predictions out.
+
+NaN is a missing number, an empty text a missing category.
 
 The graph computes in double precision, whatever its input and output are: with float inputs, the rounding of the input
 is the only difference.
@@ -18,6 +20,8 @@ from symgrove.models.plan import MemberBlock, Plan
 
 OPSET = 18
 IR_VERSION = 9  # what runtimes of the last years read
+ML = "ai.onnx.ml"
+TEXTS = "categories"  # the input of texts
 _TYPES = {"float64": 11, "float32": 1}  # onnx.TensorProto
 
 
@@ -57,9 +61,9 @@ class Nodes:
 
 
 def build(plan: Plan, X: str, prefix: str = "sg") -> tuple[Nodes, list[str]]:
-    """Nodes from the matrix `X`, in any type, to the targets, each (n_rows, 1) in double."""
+    """Nodes from the matrix `X`, in any type, and texts of categories to the targets, each (n_rows, 1) in double."""
     nodes = Nodes(prefix)
-    given = nodes.op("Cast", X, to=_TYPES["float64"])
+    given = _features(nodes, plan, X)
     matrix, column_of = _steps(nodes, plan, given)
     zeros = nodes.op("Mul", nodes.op("Gather", given, nodes.array([0], "int64"), axis=1), nodes.scalar(0.0))
     results = []
@@ -74,6 +78,39 @@ def build(plan: Plan, X: str, prefix: str = "sg") -> tuple[Nodes, list[str]]:
             total = nodes.op("Add", total, nodes.op("Mul", nodes.array([[weight]]), nodes.op("Sub", block, base)))
         results.append(total)
     return nodes, results
+
+
+def _features(nodes: Nodes, plan: Plan, X: str) -> str:
+    """The matrix of features: numbers filled in, then indicators and categories, brought into their order."""
+    op, columns = nodes.op, plan.columns
+    fills = [c.fill for c in columns if c.categories is None]
+    parts, places = [], []  # columns of the parts, as (column, feature of the column)
+    if fills:
+        numbers = op("Cast", X, to=_TYPES["float64"])
+        is_missing = op("IsNaN", numbers)
+        parts.append(op("Where", is_missing, nodes.array([fills]), numbers))
+        places += [(j, 0) for j, c in enumerate(columns) if c.categories is None]
+        marked = [k for k, (j, _) in enumerate(places) if columns.columns[j].has_indicator]
+        if marked:
+            flags = op("Gather", is_missing, nodes.array(marked, "int64"), axis=1)
+            parts.append(op("Cast", flags, to=_TYPES["float64"]))
+            places += [(places[k][0], 1) for k in marked]
+    for k, j in enumerate(columns.categorical):
+        column = columns.columns[j]
+        categories = list(column.categories or ())
+        if "" in categories:
+            raise ValueError(f"ONNX takes an empty text for a missing value; rename that category of {column.name!r}.")
+        text = op("Gather", TEXTS, nodes.array([k], "int64"), axis=1)
+        n = len(categories)
+        coded = {"keys_strings": [*categories, ""], "values_int64s": list(range(n + 1)), "default_int64": -1}
+        code = op("LabelEncoder", text, domain=ML, **coded)
+        wanted = [*range(n), *([-1] if column.has_others else []), *([n] if column.has_indicator else [])]
+        is_equal = op("Equal", code, nodes.array([wanted], "int64"))
+        parts.append(op("Cast", is_equal, to=_TYPES["float64"]))
+        places += [(j, i) for i in range(len(wanted))]
+    matrix = op("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+    order = [places.index(place) for place in sorted(places)]
+    return matrix if order == list(range(len(order))) else op("Gather", matrix, nodes.array(order, "int64"), axis=1)
 
 
 def _steps(nodes: Nodes, plan: Plan, given: str) -> tuple[str, list[int]]:
@@ -298,7 +335,8 @@ def label_type(classes: list[Any]) -> int:
 
 
 def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
-    """An ONNX model: input "X" (n_rows, n_features); outputs "prediction", or "label" and "probabilities"."""
+    """An ONNX model: inputs "X" (n_rows, n_features), "categories" (n_rows, n_columns) of texts if there are any;
+    outputs "prediction", or "label" and "probabilities"."""
     if dtype not in _TYPES:
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}.")
     nodes, targets = build(plan, "X")
@@ -314,12 +352,19 @@ def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
             helper.make_tensor_value_info("label", label_type(plan.classes), ["n_rows"]),
             helper.make_tensor_value_info("probabilities", kind, ["n_rows", len(plan.classes)]),
         ]
-    X = helper.make_tensor_value_info("X", kind, ["n_rows", len(plan.features)])
+    n_texts = len(plan.columns.categorical)
+    n_numbers = len(plan.columns) - n_texts
+    inputs = [helper.make_tensor_value_info("X", kind, ["n_rows", n_numbers])] if n_numbers else []
+    inputs += [helper.make_tensor_value_info(TEXTS, 8, ["n_rows", n_texts])] if n_texts else []
     initializers = [numpy_helper.from_array(values, name) for name, values in nodes.initializers.items()]
-    graph = helper.make_graph(nodes.nodes, "symgrove", [X], outputs, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    graph = helper.make_graph(nodes.nodes, "symgrove", inputs, outputs, initializers)
+    opsets = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(ML, 3)] if n_texts else [])]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     model.producer_name, model.producer_version = "symgrove", version
     model.doc_string = f"Made by symgrove {version} from a {plan.origin}."
-    helper.set_model_props(model, {"features": "\n".join(plan.features)})
+    numbers = [column.name for column in plan.columns if column.categories is None]
+    texts = [column.name for column in plan.columns if column.categories is not None]
+    properties = {"features": "\n".join(numbers), **({"categorical": "\n".join(texts)} if texts else {})}
+    helper.set_model_props(model, properties)
     checker.check_model(model)
     return model

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
 from symgrove.models.plan import MemberBlock, Plan
 
@@ -59,6 +61,7 @@ _PARTS = {
 _HEAD = '''"""Made by symgrove {version} from a {origin}; needs NumPy only.
 
 predict(X): X is an array with the columns of FEATURES in that order, or a data frame with columns of these names.
+NaN and None are missing values.
 """
 
 import numpy as np
@@ -72,11 +75,43 @@ def _columns(X):
         missing = [name for name in FEATURES if name not in list(X.columns)]
         if missing:
             raise ValueError(f"X lacks the columns {{missing}}.")
-        X = np.column_stack([np.asarray(X[name], dtype=np.float64) for name in FEATURES])
-    X = np.asarray(X, dtype=np.float64)
+        return [X[name] for name in FEATURES]
+    X = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if X.ndim != 2 or X.shape[1] != len(FEATURES):
         raise ValueError(f"X has the shape {{X.shape}}, expected (n_rows, {{len(FEATURES)}}): {{FEATURES}}.")
-    return X
+    return list(X.T)
+
+
+def _is_missing(value):
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _numbers(values, fill):
+    values = np.asarray(values)
+    if values.dtype == object:
+        values = np.array([np.nan if _is_missing(v) else v for v in values.tolist()])
+    values = values.astype(np.float64)
+    return np.where(np.isnan(values), fill, values)
+{texts}
+
+def _features(X):
+    given = _columns(X)
+    found = []
+{making}
+    return np.stack(found, axis=1)
+'''
+_TEXTS = '''
+
+def _texts(values):
+    """Categories as texts: 3.0 is "3", True is "True"; None is missing."""
+    return [
+        None if _is_missing(v)
+        else str(bool(v)) if isinstance(v, (bool, np.bool_))
+        else str(int(v)) if isinstance(v, (float, np.floating)) and float(v).is_integer() and abs(v) < 2**53
+        else repr(float(v)) if isinstance(v, (float, np.floating))
+        else str(v)
+        for v in np.asarray(values, dtype=object).tolist()
+    ]
 '''
 
 _FOOT_REGRESSION = '''
@@ -125,19 +160,46 @@ def to_python(plan: Plan, version: str) -> str:
             lines.append(f"b{label} = {_combine(label, block)}")
         bodies.append(_target(k, target.base, target.weights))
     classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
-    head = _HEAD.format(version=version, origin=plan.origin, features=plan.features, classes=classes)
+    head = _HEAD.format(
+        version=version,
+        origin=plan.origin,
+        features=[column.name for column in plan.columns],
+        classes=classes,
+        texts=_TEXTS if plan.columns.categorical else "",
+        making="\n".join(f"    {line}" for line in _making(plan)),
+    )
     helpers = "\n\n\n".join([*step_helpers(plan, "python", _HELPERS), *_parts(plan)])
     body = "\n    ".join([*lines, *bodies])
     found = ", ".join(f"y{k} + np.zeros(n)" for k in range(len(plan.targets)))
     return (
         f"{head}\n\n{helpers}\n\n\n" + "\n".join(constants) + "\n\n\n"
-        "def _targets(X):\n    X = _columns(X)\n"
+        "def _targets(X):\n    X = _features(X)\n"
         "    parts = [X[i : i + ROWS_AT_A_TIME] for i in range(0, max(len(X), 1), ROWS_AT_A_TIME)]\n"
         '    with np.errstate(all="ignore"):\n'
         "        return np.concatenate([_part(part.T) for part in parts], axis=1)\n"
         f"\n\ndef _part(x):\n    n = x.shape[1]\n    {body}\n    return np.stack([{found}])\n"
         + (_FOOT_REGRESSION if plan.classes is None else _FOOT_CLASSES.format(correction=_correction(plan)))
     )
+
+
+def _making(plan: Plan) -> list[str]:
+    """Statements that make features of columns."""
+    lines = []
+    for j, column in enumerate(plan.columns):
+        if column.categories is None:
+            fill = "np.nan" if math.isnan(column.fill) else repr(float(column.fill))
+            lines.append(f"found.append(_numbers(given[{j}], {fill}))")
+            if column.has_indicator:
+                lines.append(f"found.append(np.isnan(_numbers(given[{j}], np.nan)).astype(np.float64))")
+            continue
+        known = ascii(list(column.categories))
+        lines.append(f"texts = _texts(given[{j}])")
+        lines.append(f"found += [np.array([float(t == c) for t in texts]) for c in {known}]")
+        if column.has_others:
+            lines.append(f"found.append(np.array([float(t is not None and t not in {known}) for t in texts]))")
+        if column.has_indicator:
+            lines.append("found.append(np.array([float(t is None) for t in texts]))")
+    return lines
 
 
 def _correction(plan: Plan) -> str:

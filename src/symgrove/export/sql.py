@@ -7,6 +7,8 @@ SQLite has at most 2,000 columns.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +20,7 @@ COLUMNS_AT_A_TIME = 1400  # named steps and values of one part of a block
 MOST_CARRIED = 300  # steps that later tables need; beyond that, they are computed again
 MOST_COLUMNS = {"sqlite": 1900, "duckdb": 100_000}
 MOST_TABLES = {"sqlite": 80, "duckdb": 10_000}  # SQLite refuses longer chains: expressions nested too deeply
+_TEXT = {"sqlite": "TEXT", "duckdb": "VARCHAR"}
 _LARGEST = "1.7976931348623157e308"
 
 # Steps that are no primitives.
@@ -56,14 +59,15 @@ def to_sql(plan: Plan, version: str, table: str = "data", dialect: str = "sqlite
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}.")
     _check_names(plan, dialect)
     keep = [keep] if isinstance(keep, str) else list(keep)
-    return _Query(plan, table, dialect, _prefix([*plan.features, *keep]), tuple(keep)).write(version)
+    return _Query(plan, table, dialect, _prefix([*(c.name for c in plan.columns), *keep]), tuple(keep)).write(version)
 
 
 def _check_names(plan: Plan, dialect: str) -> None:
     seen: dict[str, str] = {}
-    for i, name in enumerate(plan.features):
-        if "\0" in name:
-            raise ValueError(f"SQL has no column with the name {name!r}; rename the feature.")
+    for i, column in enumerate(plan.columns):
+        name = column.name
+        if "\0" in name or any("\0" in c for c in column.categories or ()):
+            raise ValueError(f"SQL has no texts with a character of code 0; rename the feature {name!r} or its values.")
         if name == "" and dialect == "duckdb":
             raise ValueError(
                 f"feature {i} has an empty name, and DuckDB has no such columns. Fit with a name for it, or choose "
@@ -98,11 +102,12 @@ class _Query:
     def write(self, version: str) -> str:
         p = self.prefix
         n = len(self.plan.features)
-        # Names with their table: SQLite takes an unknown name alone for a text.
-        given = ", ".join(f"CAST({p}in.{quote(f)} AS DOUBLE) AS {p}x{i}" for i, f in enumerate(self.plan.features))
+        given = ", ".join(self._given())
+        made = ", ".join(f"{text} AS {p}x{i}" for i, text in enumerate(self._making()))
         kept = "".join(f"{p}in.{quote(name)} AS {p}k{i}, " for i, name in enumerate(self.keep))
         self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {quote(self.table)} AS {p}in")
-        self.inputs = [f"{p}row", *(f"{p}k{i}" for i in range(len(self.keep))), *(f"{p}x{i}" for i in range(n))]
+        self.tables.append(f"SELECT {p}row, {made} FROM {p}0")
+        self.inputs = [f"{p}row", *(f"{p}x{i}" for i in range(n))]
         name = f"{p}t{{}}".format
         self.templates = step_templates(self.plan, self.dialect, _OWN[self.dialect])
         self.written = write_steps(self.plan, self._write, name, _repeating(self.plan), 1500, 100, names_values=True)
@@ -123,6 +128,36 @@ class _Query:
                 f"{MOST_TABLES[self.dialect]}. Fit with fewer members or terms, or export to another language."
             )
         return self._finish(version)
+
+    def _given(self) -> list[str]:
+        """The columns as they are given back."""
+        found = []
+        for j, column in enumerate(self.plan.columns):
+            # Names with their table: SQLite takes an unknown name alone for a text.
+            name = f"{self.prefix}in.{quote(column.name)}"
+            found.append(f"{name if column.categories is not None else f'CAST({name} AS DOUBLE)'} AS {self.prefix}c{j}")
+        return found
+
+    def _making(self) -> list[str]:
+        """Features from columns."""
+        found = []
+        for j, column in enumerate(self.plan.columns):
+            name = f"{self.prefix}c{j}"
+            if column.categories is None:
+                number = name
+                if self.dialect == "duckdb" and not math.isnan(column.fill):
+                    number = f"nullif({number}, CAST('nan' AS DOUBLE))"
+                found.append(number if math.isnan(column.fill) else f"coalesce({number}, {_number(column.fill)})")
+                is_missing = f"{number} IS NULL"
+            else:
+                text, is_missing = f"CAST({name} AS {_TEXT[self.dialect]})", f"{name} IS NULL"
+                known = [_texts(c, column.categories) for c in column.categories]
+                found += [f"CASE WHEN {text} IN ({c}) THEN 1e0 ELSE 0e0 END" for c in known]
+                if column.has_others:
+                    found.append(f"CASE WHEN {text} NOT IN ({', '.join(known)}) THEN 1e0 ELSE 0e0 END")
+            if column.has_indicator:
+                found.append(f"CASE WHEN {is_missing} THEN 1e0 ELSE 0e0 END")
+        return found
 
     # Expressions
 
@@ -330,14 +365,16 @@ class _Query:
         notes = (
             f"-- Made by symgrove {version} from a {self.plan.origin}, for {self.dialect}.\n"
             "-- Gives the columns to keep, the features and the prediction, row by row of the table.\n"
-            "-- A row without one of the features has no prediction.\n"
+            f"-- {self._note()}\n"
         )
-        features = {feature.lower() for feature in self.plan.features}
+        names = [column.name for column in self.plan.columns]
+        taken = {name.lower() for name in names}
         given = ", ".join(
-            [f"{p}k{i} AS {quote(name)}" for i, name in enumerate(self.keep) if name.lower() not in features]
-            + [f"{p}x{i} AS {quote(f)}" for i, f in enumerate(self.plan.features)]
+            [f"{p}k{i} AS {quote(name)}" for i, name in enumerate(self.keep) if name.lower() not in taken]
+            + [f"{p}c{j} AS {quote(name)}" for j, name in enumerate(names)]
         )
-        return f"{notes}WITH {chain}\nSELECT {given}, {', '.join(columns)} FROM {last} ORDER BY {p}row;\n"
+        both = f"{last} JOIN {p}0 ON {last}.{p}row = {p}0.{p}row"
+        return f"{notes}WITH {chain}\nSELECT {given}, {', '.join(columns)} FROM {both} ORDER BY {last}.{p}row;\n"
 
     def _answers(self, classes: Sequence[object] | None) -> list[str]:
         p = self.prefix
@@ -376,15 +413,22 @@ class _Query:
         total = " + ".join(f"{p}r{k}" for k in range(len(shares)))
         return [f"({p}r{k} / ({total}))" for k in range(len(shares))]
 
+    def _note(self) -> str:
+        if all(c.categories is None and math.isnan(c.fill) for c in self.plan.columns):
+            return "A row without one of the features has no prediction."
+        return "NULL is a missing value."
+
     def _if_complete(self, text: str) -> str:
-        """NULL where a feature is."""
-        used = sorted({int(step.numbers[0]) for step in self.plan.steps if step.name == "input"})
+        """NULL where a feature is, if nothing stands in for it."""
+        has_fill = [c.categories is not None or not math.isnan(c.fill) for c in self.plan.columns]
+        given = {int(step.numbers[0]) for step in self.plan.steps if step.name == "input"}
+        used = sorted(i for i in given if not has_fill[self.plan.columns.owners[i]])
         tests = " OR ".join(f"{self.prefix}x{i} IS NULL" for i in used)
         return f"CASE WHEN {tests} THEN NULL ELSE {text} END" if used else text
 
     def _free(self, name: str) -> str:
         """The name, longer if a feature has it."""
-        taken = {column.lower() for column in (*self.plan.features, *self.keep)}
+        taken = {name.lower() for name in (*(c.name for c in self.plan.columns), *self.keep)}
         while name.lower() in taken:
             name += "_"
         return name
@@ -403,6 +447,14 @@ def _literal(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     return _number(value) if isinstance(value, float) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _texts(category: str, others: Sequence[str]) -> str:
+    """What a category may look like as a text of the database: whole numbers with a point, truth values in small."""
+    also = {"True": "true", "False": "false"}.get(category)
+    if re.fullmatch(r"-?[0-9]+", category):
+        also = f"{category}.0"
+    return ", ".join(map(_literal, [category] if also is None or also in others else [category, also]))
 
 
 def _products(row: Row, texts: dict[int, str]) -> list[str]:

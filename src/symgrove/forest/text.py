@@ -37,6 +37,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[^\W\d]\w*)"
     r"|`(?P<quoted>(?:[^`]|``)*)`"
+    r"|(?P<indicator>\[[^\[\]`\n]+ is [^\[\]`\n]+\])"
     r"|(?P<symbol>[-+*/(),]))"
 )
 
@@ -120,9 +121,15 @@ def _is_never_negative(forest: Forest, node: int) -> bool:
 
 
 def _quote(forest: Forest, label: str) -> str:
-    if re.fullmatch(r"[^\W\d]\w*", label) and label not in forest.primitives:
+    if is_indicator(label) or (re.fullmatch(r"[^\W\d]\w*", label) and label not in forest.primitives):
         return label
     return "`" + label.replace("`", "``") + "`"
+
+
+def is_indicator(label: str) -> bool:
+    """Whether a name is written as it is because it stands in brackets, such as [age is missing]."""
+    match = _TOKEN.fullmatch(label)
+    return match is not None and match.lastgroup == "indicator" and label[0] == "[" and label.isprintable()
 
 
 def _closing_brackets(tokens: Sequence[_Token]) -> dict[int, int]:
@@ -246,7 +253,7 @@ class _Parser:
         if token.text == "(" and token.kind == "symbol":
             self._open("(")
             return 1, True
-        if token.kind == "quoted" or (token.kind == "name" and not is_call):
+        if token.kind in ("quoted", "indicator") or (token.kind == "name" and not is_call):
             self.nodes.append(self._feature(token))
             return 1, False
         if token.kind == "name":

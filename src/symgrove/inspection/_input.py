@@ -27,7 +27,7 @@ def check_ours(model: Estimator) -> None:
 
 
 def checked(model: Estimator, X: Any) -> Matrix:
-    """Rows as the model takes them; it does not look at them again."""
+    """Rows as a coded table (models/columns.py); the model does not look at them again."""
     check_ours(model)
     return rows_of(model, X).view(CheckedRows)
 
@@ -83,7 +83,8 @@ def class_index(model: Estimator, target: Any) -> int | None:
 
 
 def prediction(model: Estimator, X: Matrix, target: int | None) -> Matrix:
-    """The prediction, or the probability of a class."""
+    """The prediction, or the probability of a class, on checked rows."""
+    X = X.view(CheckedRows)
     found: Matrix = model.predict_proba(X)[:, target] if isinstance(model, Classifier) else model.predict(X)
     return found
 
@@ -94,7 +95,7 @@ def member_predictions(model: Estimator, X: Matrix, target: int | None) -> Matri
     With more than two classes, the k-th members of all classes are taken together, as the ensemble is. What corrects
     the ensemble's probabilities corrects theirs too.
     """
-    members = model.predict_members(X)
+    members = model.predict_members(X.view(CheckedRows))
     if target is None or not isinstance(model, Classifier):
         return members
     shares = _shares(members)

@@ -60,10 +60,21 @@ def derivatives(model: Estimator, X: Any, target: Any = None) -> Matrix:
     Returns
     -------
     derivatives : ndarray of shape (n_rows, n_features)
-        In units of the prediction for one unit of the feature.
+        In units of the prediction for one unit of the feature. 0 where it is missing; NaN for categories.
     """
-    X = checked(model, X)
-    return _derivatives(plan_of(model), X, class_index(model, target) or 0)
+    table, plan = np.asarray(checked(model, X)), plan_of(model)
+    found = _derivatives(plan, plan.columns.features(table), class_index(model, target) or 0)
+    return _of_columns(plan, table, found)
+
+
+def _of_columns(plan: Plan, table: Matrix, slopes: Matrix) -> Matrix:
+    """Derivatives with respect to columns, from those with respect to features."""
+    if plan.columns.is_plain and not np.isnan(table).any():
+        return slopes
+    first = np.searchsorted(plan.columns.owners, np.arange(len(plan.columns)))
+    found = np.where(np.isnan(table), 0.0, slopes[:, first])
+    found[:, plan.columns.categorical] = np.nan
+    return found
 
 
 def unknown_derivatives(plan: Plan) -> list[str]:
@@ -93,8 +104,9 @@ def sensitivity(model: Estimator, X: Any, target: Any = None) -> Matrix:
     """Mean size of the derivatives times the standard deviations of the features, (n_features,).
 
     How much the prediction moves, on average, with a small move of a feature, a standard deviation as the unit. Of a
-    feature with few values (up to 10, at least three rows for each), with a move to a neighbouring value. Of votes,
-    what moves is the mean of the members' outputs.
+    feature with few values (up to 10, at least three rows for each), with a move to a neighbouring value. Of
+    categories, from the mean over the categories of all rows to the own one. Of votes, what moves is the mean of the
+    members' outputs.
     """
     X = checked(model, X)
     found: Matrix = np.abs(_moves(model, X, class_index(model, target))).mean(axis=0)
@@ -103,25 +115,41 @@ def sensitivity(model: Estimator, X: Any, target: Any = None) -> Matrix:
 
 def _moves(model: Estimator, X: Matrix, target: int | None) -> Matrix:
     """Moves of the prediction for a standard deviation of each feature, on each row, (n_rows, n_features)."""
-    plan, k = plan_of(model), target or 0
-    found = _derivatives(plan, X, k)
-    for j in range(X.shape[1]):
-        values = np.unique(X[:, j])
-        if 1 < values.size <= min(FEW_VALUES, len(X) // 3):
-            found[:, j] = _differences(plan, np.asarray(X), j, np.asarray(values), k)
-    return found * np.asarray(X).std(axis=0)
+    plan, k, table = plan_of(model), target or 0, np.asarray(X)
+    found = _of_columns(plan, table, _derivatives(plan, plan.columns.features(table), k))
+    filled = plan.columns.filled(table)
+    spread = filled.std(axis=0)
+    for j, column in enumerate(plan.columns):
+        values = np.unique(filled[:, j])
+        if column.categories is not None:
+            found[:, j], spread[j] = _effects(plan, table, j, k), 1.0
+        elif 1 < values.size <= min(FEW_VALUES, len(table) // 3):
+            found[:, j] = _differences(plan, table, j, filled[:, j], k)
+    return found * spread
 
 
-def _differences(plan: Plan, X: Matrix, j: int, values: Matrix, k: int) -> Matrix:
+def _with_value(plan: Plan, table: Matrix, j: int, value: float, k: int) -> Matrix:
+    """What is differentiated, on rows with the same value in a column."""
+    changed = table.copy()
+    changed[:, j] = value
+    return _in_parts(plan, plan.columns.features(changed), lambda rows: _value_of_rows(plan, rows, k))
+
+
+def _effects(plan: Plan, table: Matrix, j: int, k: int) -> Matrix:
+    """What the own category of each row adds to the mean over the categories of all rows."""
+    codes, own, counts = np.unique(table[:, j], return_inverse=True, return_counts=True)
+    at = np.stack([_with_value(plan, table, j, code, k) for code in codes])
+    effects: Matrix = at[own, np.arange(len(table))] - product(counts / len(table), at)
+    return effects
+
+
+def _differences(plan: Plan, table: Matrix, j: int, column: Matrix, k: int) -> Matrix:
     """Mean slope from each row to the neighbouring values of a feature, of what is differentiated."""
-    at = []
-    for value in values:
-        changed = X.copy()
-        changed[:, j] = value
-        at.append(_in_parts(plan, changed, lambda rows: _value_of_rows(plan, rows, k)))
+    values = np.unique(column)
+    at = [_with_value(plan, table, j, value, k) for value in values]
     slopes = np.diff(np.stack(at), axis=0) / np.diff(values)[:, None]  # (n_values - 1, n_rows)
-    own = np.searchsorted(values, np.asarray(X[:, j]))
-    rows = np.arange(len(X))
+    own = np.searchsorted(values, column)
+    rows = np.arange(len(table))
     below, above = slopes[np.maximum(own - 1, 0), rows], slopes[np.minimum(own, len(slopes) - 1), rows]
     return np.asarray((below + above) / 2)
 

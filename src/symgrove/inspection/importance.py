@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.estimators.base import Estimator
-from symgrove.estimators.fitted import labels_of, left_out_by, seen_by
+from symgrove.estimators.fitted import features_of, labels_of, left_out_by, seen_by
+from symgrove.estimators.input import columns_of
 from symgrove.inspection._input import checked, rows_and_target
 from symgrove.inspection._style import BLUE, Axes, new_axes, plain
-from symgrove.models.model import Model
 from symgrove.models.seen_rows import marks_of
 
 Matrix = NDArray[np.float64]
@@ -62,7 +62,9 @@ def permutation_importance(
         options = {"n_repeats": n_repeats, "random_state": random_state, "scoring": scoring}
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were checked
-            found = shuffled(model, checked(model, X), y, **options)
+            # scikit-learn loses sight of rows that are checked, so categories are given as texts.
+            table, columns = checked(model, X), columns_of(model)
+            found = shuffled(model, columns.values(table) if columns.categorical else table, y, **options)
         return Importance(found.importances_mean, found.importances_std, labels_of(model))
     if scoring is not None:
         raise ValueError("scoring is for rows='held-out'; out of bag, it is R² or accuracy.")
@@ -75,18 +77,20 @@ def permutation_importance(
     X, _, targets = rows_and_target(model, X, y)
     if outside.rows.max(initial=0) >= len(X):
         raise ValueError(f"X has {len(X)} rows, fewer than `fit` was given: out of bag, X and y must be the same rows.")
-    X, targets = X[outside.rows], targets[:, outside.rows]
+    X, targets = np.asarray(X)[outside.rows], targets[:, outside.rows]
     marks = seen_by(model).get("fit")
-    if marks is not None and not np.isin(marks_of(X, targets), marks).all():
+    if marks is not None and not np.isin(marks_of(features_of(model, X), targets), marks).all():
         raise ValueError("these are not the rows of the fit: out of bag, X and y must be the same rows.")
-    drops = _out_of_bag(model.model_, np.asarray(X), targets, outside.masks(), n_repeats, random_state)
+    drops = _out_of_bag(model, X, targets, outside.masks(), n_repeats, random_state)
     return Importance(drops.mean(axis=0), drops.std(axis=0), labels_of(model))
 
 
-def _out_of_bag(model: Model, X: Matrix, targets: Matrix, masks: Masks, n_repeats: int, random_state: int) -> Matrix:
+def _out_of_bag(
+    model: Estimator, X: Matrix, targets: Matrix, masks: Masks, n_repeats: int, random_state: int
+) -> Matrix:
     """Decreases of the score, (n_repeats, n_features)."""
     before = _loss(model, X, targets, masks)
-    scale = 1.0 if model.task.classes is not None else float(targets[0].var()) or 1.0
+    scale = 1.0 if model.model_.task.classes is not None else float(targets[0].var()) or 1.0
     rng = np.random.default_rng(random_state)
     drops = np.empty((n_repeats, X.shape[1]))
     for r in range(n_repeats):
@@ -97,9 +101,9 @@ def _out_of_bag(model: Model, X: Matrix, targets: Matrix, masks: Masks, n_repeat
     return drops
 
 
-def _loss(model: Model, X: Matrix, targets: Matrix, masks: Masks) -> float:
+def _loss(model: Estimator, X: Matrix, targets: Matrix, masks: Masks) -> float:
     """Mean over the members of their mean loss outside their samples: squares, or wrong votes."""
-    return float(np.nanmean(np.concatenate(model.left_out(X, targets, masks, None).errors)))
+    return float(np.nanmean(np.concatenate(model.model_.left_out(features_of(model, X), targets, masks, None).errors)))
 
 
 class ImportanceDisplay:

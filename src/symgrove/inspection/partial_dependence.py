@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import labels_of
+from symgrove.estimators.input import columns_of
 from symgrove.inspection._input import (
     checked,
     class_index,
@@ -33,7 +34,7 @@ class Curve(NamedTuple):
     ----------
     feature : str
     grid : (n_points,)
-        Values of the feature.
+        Values of the feature; of categories, their places in `labels`.
     average : (n_points,)
         Mean prediction over the rows.
     individual : (n_rows, n_points)
@@ -48,6 +49,7 @@ class Curve(NamedTuple):
     individual: Matrix
     low: Matrix
     high: Matrix
+    labels: tuple[str, ...] = ()
 
 
 def partial_dependence(
@@ -77,7 +79,9 @@ def partial_dependence(
     """
     X = checked(model, X)
     j, k = feature_index(model, feature), class_index(model, target)
-    grid = _grid(np.asarray(X[:, j]), n_points)
+    column = columns_of(model).columns[j]
+    labels = (column.categories or ()) + (("another",) if column.has_others else ())
+    grid = np.arange(float(len(labels))) if labels else _grid(np.asarray(X[:, j]), n_points)
     rows = X[some_rows(len(X), n_rows, random_state)]
     moved = np.repeat(rows[None], grid.size, axis=0)
     moved[:, :, j] = grid[:, None]
@@ -85,11 +89,12 @@ def partial_dependence(
     individual = prediction(model, flat, k).reshape(grid.size, len(rows))
     members = member_predictions(model, flat, k).reshape(-1, grid.size, len(rows)).mean(axis=2)
     low, high = np.quantile(members, BAND, axis=0)
-    return Curve(labels_of(model)[j], grid, individual.mean(axis=1), individual.T, low, high)
+    return Curve(labels_of(model)[j], grid, individual.mean(axis=1), individual.T, low, high, labels)
 
 
 def _grid(values: Matrix, n_points: int) -> Matrix:
-    distinct = np.unique(values)
+    values = values[~np.isnan(values)]
+    distinct = np.unique(values) if values.size else np.zeros(1)
     if distinct.size <= n_points:
         return distinct
     return np.unique(np.quantile(values, np.linspace(0.02, 0.98, n_points)))
@@ -136,10 +141,15 @@ class PartialDependenceDisplay:
         if len(self.axes_) != len(self.curves):
             raise ValueError(f"ax must have {len(self.curves)} axes, one for each feature, got {len(self.axes_)}.")
         for axes, curve in zip(self.axes_, self.curves, strict=True):
+            axes.set_xlabel(plain(curve.feature))
+            axes.set_ylabel(plain(self.label))
+            if curve.labels:
+                reach = [curve.average - curve.low, curve.high - curve.average]
+                axes.errorbar(curve.grid, curve.average, np.maximum(reach, 0), fmt="o", color=BLUE)
+                axes.set_xticks(curve.grid, [plain(label) for label in curve.labels], rotation=30, ha="right")
+                continue
             rows = np.linspace(0, len(curve.individual) - 1, min(n_individual, len(curve.individual))).astype(int)
             axes.plot(curve.grid, curve.individual[rows].T, color="grey", linewidth=0.5, alpha=0.35)
             axes.fill_between(curve.grid, curve.low, curve.high, color=BLUE, alpha=0.3, linewidth=0)
             axes.plot(curve.grid, curve.average, color=BLUE, linewidth=2)
-            axes.set_xlabel(plain(curve.feature))
-            axes.set_ylabel(plain(self.label))
         return self

@@ -12,7 +12,7 @@ Matrix = NDArray[np.float64]
 
 
 class CheckedRows(np.ndarray[Any, Any]):
-    """Finite numbers with a column for each feature of the model, in its order; it does not look at them again."""
+    """A coded table (models/columns.py) with the columns of a model, which does not look at them again."""
 
 
 def checked_target(y: Any, classes: NDArray[Any] | None) -> tuple[NDArray[Any], Matrix]:

@@ -22,33 +22,42 @@ from symgrove.rng import stream
 N_ROWS = 256
 
 
-def feature_importances(ensembles: Sequence[Ensemble], X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Importance of every feature, (n_features,), summing to one, or all zero if no feature acts."""
+def feature_importances(
+    ensembles: Sequence[Ensemble], X: NDArray[np.float64], seed: int, owners: NDArray[np.intp] | None = None
+) -> NDArray[np.float64]:
+    """Importance of every feature, (n_features,), summing to one, or all zero if no feature acts.
+
+    With `owners`, of every column: the features of a column are shuffled together.
+    """
+    owners = np.arange(X.shape[1]) if owners is None else owners
     rng = stream(seed, "importance")
     rows = rng.choice(len(X), size=min(len(X), N_ROWS), replace=False)
     order = rng.permutation(rows.size)
-    total = np.zeros(X.shape[1])
+    total = np.zeros(int(owners.max()) + 1)
     for ensemble in ensembles:
-        total += _strengths(ensemble, X[rows], order)
+        total += _strengths(ensemble, X[rows], order, owners)
     return total / total.sum() if total.sum() > 0 else total
 
 
-def _strengths(ensemble: Ensemble, X: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
+def _strengths(
+    ensemble: Ensemble, X: NDArray[np.float64], order: NDArray[np.intp], owners: NDArray[np.intp]
+) -> NDArray[np.float64]:
     Z = ensemble.standardization.apply(X)
     data = make_dataset(Z, np.zeros(len(Z)), "float64")
     shares = ensemble.shares * (ensemble.slope != 0)
     weight = np.bincount(ensemble.program_of, shares, ensemble.programs.size) / ensemble.shares.sum()
     uses = _uses(ensemble)
-    strength = np.zeros(X.shape[1])
+    strength = np.zeros(int(owners.max()) + 1)
     with make_engine(data, ensemble.forest.primitives) as engine:
         before = engine.outputs(ensemble.forest, ensemble.programs).astype(np.float64)
-    for k in np.flatnonzero(uses.any(axis=0)):
-        column = data.columns[k].copy()
-        data.columns[k] = column[order]
+    for k in np.unique(owners[uses.any(axis=0)]):
+        own = owners == k
+        column, has = data.columns[own].copy(), uses[:, own].any(axis=1)
+        data.columns[own] = column[:, order]
         with make_engine(data, ensemble.forest.primitives) as engine:
-            after = engine.outputs(ensemble.forest, ensemble.programs[uses[:, k]]).astype(np.float64)
-        data.columns[k] = column
-        strength[k] = product(weight[uses[:, k]], _lost(before[uses[:, k]], after))
+            after = engine.outputs(ensemble.forest, ensemble.programs[has]).astype(np.float64)
+        data.columns[own] = column
+        strength[k] = product(weight[has], _lost(before[has], after))
     return strength
 
 

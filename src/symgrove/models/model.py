@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
+from symgrove.models.columns import TableColumns, plain_columns
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.consensus import Recurring
 from symgrove.models.document import Document
@@ -100,8 +101,8 @@ class Model(ABC):
         """How many members there are, and how many different ones if they may repeat."""
 
     @abstractmethod
-    def importances(self, X: Matrix, seed: int) -> Matrix:
-        """How strongly each feature acts, (n_features,)."""
+    def importances(self, X: Matrix, seed: int, owners: NDArray[np.intp] | None = None) -> Matrix:
+        """How strongly each feature acts, (n_features,), or each column, if `owners` says whose the features are."""
 
     @abstractmethod
     def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
@@ -124,8 +125,8 @@ class Model(ABC):
     def document(self) -> Document:
         """The model as plain values, for files."""
 
-    def front(self, names: Names) -> list[SizePoint]:
-        """Smaller models, sizes against errors, where there are any."""
+    def front(self, names: Names, columns: TableColumns | None = None) -> list[SizePoint]:
+        """Smaller models, sizes against errors, where there are any; `columns` say how they read a user's rows."""
         return []
 
     def shared_terms(self, names: Names, n_most: int | None) -> list[SharedTerm]:
@@ -135,12 +136,17 @@ class Model(ABC):
     def plan(
         self,
         origin: str,
-        features: list[str],
+        columns: TableColumns | list[str],
         correction: Correction | None = None,
         intervals: ConformalScores | None = None,
     ) -> Plan:
-        """What the model computes for one row, for exports; `origin` is the name of the estimator."""
+        """What the model computes for one row, for exports; `origin` is the name of the estimator.
+
+        Names instead of columns: of features that are columns, never missing.
+        """
+        columns = columns if isinstance(columns, TableColumns) else plain_columns(columns)
         graph = Graph()
         targets = self.plan_targets(graph)
         classes = plain_labels(self.task.classes)
-        return Plan(origin, features, classes, graph.steps, targets, correction, intervals, graph.names)
+        steps, features = graph.steps, columns.labels
+        return Plan(origin, features, classes, steps, targets, correction, intervals, graph.names, columns)

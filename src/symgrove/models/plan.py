@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitive_table import BUILTIN, Primitive
+from symgrove.models.columns import TableColumns, plain_columns
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.probabilities import Correction
 from symgrove.models.standardization import Standardization
@@ -100,6 +101,7 @@ class Plan:
     origin : str
         Name of the estimator.
     features : list of str
+        What steps of the name "input" read.
     classes : list or None
         None: regression. Two: the target is the probability of the second one, which is predicted if it is above one
         half. More: a target for each; divided by their sum they are probabilities; of equal ones the first counts.
@@ -111,6 +113,8 @@ class Plan:
         How wide intervals are, in languages that have them.
     names : dict
         Of steps that equations show under a name: "dimension" and its number, or "distance" and the place of a class.
+    given : TableColumns or None
+        How features are made of the columns that a user gives; None: they are the columns, never missing.
     """
 
     origin: str
@@ -121,6 +125,12 @@ class Plan:
     correction: Correction | None = None
     intervals: ConformalScores | None = None
     names: dict[int, tuple[str, int]] = field(default_factory=dict)
+    given: TableColumns | None = None
+
+    @property
+    def columns(self) -> TableColumns:
+        """How features are made of columns."""
+        return plain_columns(self.features) if self.given is None else self.given
 
     @property
     def blocks(self) -> list[MemberBlock]:

@@ -119,8 +119,8 @@ class ProgramModel(Model):
         n_members = sum(ensemble.n_samples for ensemble in self.ensembles)
         return {"n_members": n_members, "n_distinct_members": sum(e.programs.size for e in self.ensembles)}
 
-    def importances(self, X: Matrix, seed: int) -> Matrix:
-        return feature_importances(self.ensembles, X, seed)
+    def importances(self, X: Matrix, seed: int, owners: NDArray[np.intp] | None = None) -> Matrix:
+        return feature_importances(self.ensembles, X, seed, owners)
 
     def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
         return [part for ensemble in self.ensembles for part in recurring_parts(ensemble, names, n_most)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
+from symgrove.models.columns import TableColumns
 from symgrove.models.consensus import Recurring, recurring_terms
 from symgrove.models.document import Allowance, Document, Entries
 from symgrove.models.ensemble import mean_of_finite, spread_of_finite
@@ -121,8 +122,8 @@ class Stack(Model):
     def count_members(self) -> dict[str, int]:
         return {"n_members": sum(level.n_teams for level in self.levels)}
 
-    def importances(self, X: Matrix, seed: int) -> Matrix:
-        return team_importances(self, X, seed)
+    def importances(self, X: Matrix, seed: int, owners: NDArray[np.intp] | None = None) -> Matrix:
+        return team_importances(self, X, seed, owners)
 
     def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
         """Terms that several teams of the heaviest level have."""
@@ -146,8 +147,8 @@ class Stack(Model):
         """Of the heaviest level."""
         return self.heaviest.aggregation if self.levels else "mean"
 
-    def front(self, names: Names) -> list[SizePoint]:
-        return [size_point(own, names) for own in self.smaller]
+    def front(self, names: Names, columns: TableColumns | None = None) -> list[SizePoint]:
+        return [size_point(own, names, columns) for own in self.smaller]
 
     def plan_targets(self, graph: Graph) -> tuple[PlanTarget, ...]:
         return tuple(stack_target(graph, self.levels, self.weights, float(b), k) for k, b in enumerate(self.base))

@@ -20,18 +20,25 @@ if TYPE_CHECKING:
 N_ROWS = 64
 
 
-def team_importances(stack: Stack, X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Importance of every feature, (n_features,), summing to one, or all zero if no feature acts."""
+def team_importances(
+    stack: Stack, X: NDArray[np.float64], seed: int, owners: NDArray[np.intp] | None = None
+) -> NDArray[np.float64]:
+    """Importance of every feature, (n_features,), summing to one, or all zero if no feature acts.
+
+    With `owners`, of every column: the features of a column are shuffled together.
+    """
     rng = stream(seed, "importance")
     n_features = X.shape[1]
     rows = rng.choice(len(X), size=min(len(X), N_ROWS), replace=False)
     order = rng.permutation(rows.size)
-    used = _used_features(stack)
+    owners = np.arange(n_features) if owners is None else owners
+    used = np.unique(owners[_used_features(stack)])
     changed = np.repeat(X[rows][None], len(used) + 1, axis=0)
     for i, k in enumerate(used):
-        changed[i, :, k] = changed[i, order, k]
+        own = owners == k
+        changed[i][:, own] = changed[i][order][:, own]
     predictions = stack.predict(changed.reshape(-1, n_features)).reshape(-1, len(used) + 1, rows.size)
-    strength = np.zeros(n_features)
+    strength = np.zeros(int(owners.max()) + 1)
     for own in predictions:
         strength[used] += [_lost(own[-1], after) for after in own[:-1]]
     return strength / strength.sum() if strength.sum() > 0 else strength

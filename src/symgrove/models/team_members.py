@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from symgrove.forest.forest import Forest
 from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
+from symgrove.models.checked_rows import CheckedRows
+from symgrove.models.coding import coded
+from symgrove.models.columns import TableColumns
 from symgrove.models.shown import Shown
 from symgrove.models.teams import Teams
 
@@ -95,6 +98,7 @@ class SizePoint(Shown):
     error: float
     _stack: Stack = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
+    _columns: TableColumns | None = field(repr=False, compare=False, default=None)
 
     def _shown(self) -> tuple[Forest, int]:
         found = stack_as_sum(self._stack)
@@ -106,18 +110,22 @@ class SizePoint(Shown):
 
         Columns of frames are found by name.
         """
+        columns = self._columns
         if self._names is not None and hasattr(X, "columns"):
-            X = X[list(self._names)]
-        return self._stack.predict(np.asarray(X, dtype=np.float64))[0]
+            X = X[list(self._names) if columns is None else [column.name for column in columns]]
+        if columns is None:
+            return self._stack.predict(np.asarray(X, dtype=np.float64))[0]
+        table = np.asarray(X) if isinstance(X, CheckedRows) else coded(X, columns)
+        return self._stack.predict(columns.features(table))[0]
 
 
-def size_point(stack: Stack, names: Sequence[str] | None) -> SizePoint:
+def size_point(stack: Stack, names: Sequence[str] | None, columns: TableColumns | None = None) -> SizePoint:
     """The point of a model of one team."""
     (teams,) = stack.levels
     has = teams.coefficients[0] != 0
     size = int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0
     error = float(teams.errors[0] if teams.is_logistic else np.sqrt(teams.errors[0]))
-    return SizePoint(int(has.sum()), size, error, stack, names)
+    return SizePoint(int(has.sum()), size, error, stack, names, columns)
 
 
 class SharedTerm(NamedTuple):

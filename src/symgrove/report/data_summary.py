@@ -11,7 +11,9 @@ from scipy.stats import rankdata
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import labels_of
+from symgrove.estimators.input import columns_of
 from symgrove.inspection._input import some_rows
+from symgrove.models.columns import TableColumn
 from symgrove.report.rows import ReportRows
 
 Matrix = NDArray[np.float64]
@@ -43,8 +45,10 @@ class DataSummary(NamedTuple):
 
 def summarise(model: Estimator, rows: ReportRows) -> DataSummary:
     """Look at all rows that were given."""
-    X, y, names = rows.X, rows.y, labels_of(model)
-    columns = [_column(name, X[:, j]) for j, name in enumerate(names)]
+    table, y, names = np.asarray(rows.X), rows.y, labels_of(model)
+    own = columns_of(model)
+    columns = [_summary(column, table[:, j]) for j, column in enumerate(own)]
+    X = own.filled(table)
     is_classifier = isinstance(model, Classifier)
     target = _classes(y) if is_classifier else _column("target", y)
     found = [*_duplicates(X, y), *_constants(X, names), *_leaks(X, y, names, is_classifier=is_classifier)]
@@ -57,6 +61,21 @@ def summarise(model: Estimator, rows: ReportRows) -> DataSummary:
 def _column(name: str, values: Matrix) -> Column:
     low, middle, high = (f"{v:.4g}" for v in (values.min(), np.median(values), values.max()))
     return Column(name, np.unique(values).size, low, middle, high)
+
+
+def _summary(column: TableColumn, values: Matrix) -> Column:
+    """Of a column; its most frequent values, if they are categories."""
+    known = values[~np.isnan(values)]
+    n_missing = values.size - known.size
+    note = f" ({n_missing} missing)" if n_missing else ""
+    if column.categories is None:
+        found = _column(column.name, known if known.size else np.array([column.fill]))
+        return found._replace(name=column.name + note)
+    labels = [*column.categories, "(other)"]
+    codes, counts = np.unique(known.astype(np.intp), return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:5]
+    shares = ", ".join(f"{labels[codes[i]]}: {counts[i] / values.size:.0%}" for i in order)
+    return Column(column.name + note, codes.size, shares, "", "")
 
 
 def _classes(y: NDArray[Any]) -> Column:

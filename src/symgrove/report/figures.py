@@ -130,7 +130,7 @@ def _importances(model: Estimator, X: Any, y: Any) -> Figure:
 def _curves(model: Estimator, X: Any) -> list[Figure]:
     found = []
     for j in features_to_show(model, None, N_CURVES):
-        if np.unique(X[:, j]).size < 2:
+        if np.unique(X[:, j][~np.isnan(X[:, j])]).size < 2:
             continue
         curve = inspection.partial_dependence(model, X, j, n_points=16, n_rows=ROWS_FOR_CURVES)
         label = f"probability of {model.classes_[-1]}" if isinstance(model, Classifier) else "prediction"

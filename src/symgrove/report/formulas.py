@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import labels_of
+from symgrove.estimators.fitted import feature_names_of
 from symgrove.estimators.grove import GroveEstimator
+from symgrove.estimators.input import columns_of
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
@@ -29,15 +30,20 @@ class Formula(NamedTuple):
 
 
 class Formulas(NamedTuple):
-    """What is shown of a model: a sentence, formulas, and parts that recur."""
+    """What is shown of a model: a sentence, formulas, parts that recur, and what to know of names in them."""
 
     text: str
     items: list[Formula]
     recurring: list[tuple[str, str]]
+    notes: list[str]
 
 
 def all_formulas(model: Estimator) -> Formulas:
     """Members of an ensemble of programs; of teams the terms they share."""
+    return _formulas(model)._replace(notes=columns_of(model).notes)
+
+
+def _formulas(model: Estimator) -> Formulas:
     recurring = [(part.formula, f"{part.share:.0%}") for part in model.consensus(8)]
     if isinstance(model, GroveEstimator):
         return _terms(model, recurring)
@@ -45,7 +51,7 @@ def all_formulas(model: Estimator) -> Formulas:
     items = [_formula(m, f"{m.weight:.1%} of the ensemble, {m.size} nodes{_of_class(m)}") for m in members[:MOST_SHOWN]]
     rest = len(members) - len(items)
     text = f"{len(members)} members{f', of which the {len(items)} heaviest' if rest > 0 else ''}. {_combination(model)}"
-    return Formulas(text, items, recurring)
+    return Formulas(text, items, recurring, [])
 
 
 def _combination(model: Estimator) -> str:
@@ -67,21 +73,21 @@ def _terms(model: GroveEstimator, recurring: list[tuple[str, str]]) -> Formulas:
     if len(model.ensemble_) == 1:
         member = model.ensemble_[0]
         label = f"{member.n_terms} terms, {member.size} nodes"
-        return Formulas("The model is one formula, a sum of terms.", [_formula(member, label)], recurring)
+        return Formulas("The model is one formula, a sum of terms.", [_formula(member, label)], recurring, [])
     if isinstance(model, Classifier) and model.classes_.size > 2:
         text = f"{len(model.ensemble_)} teams, each a sum of terms for one class; the highest mean probability wins."
-        return Formulas(text, [], recurring)
+        return Formulas(text, [], recurring, [])
     items = [_term(model, term) for term in model.shared_terms(MOST_SHOWN // 2)]
     text = (
         f"{len(model.ensemble_)} teams, each a sum of terms. The terms with the largest effect, and their coefficient "
         "in the mean of the teams:"
     )
-    return Formulas(text, items, recurring)
+    return Formulas(text, items, recurring, [])
 
 
 def _term(model: GroveEstimator, term: SharedTerm) -> Formula:
-    names = labels_of(model)
-    forest = Forest(model.n_features_in_, model.model_.primitives)
+    names = feature_names_of(model)
+    forest = Forest(model.model_.n_features, model.model_.primitives)
     root = parse(forest, term.formula, names)
     label = f"× {term.coefficient:+.3g} ± {term.spread:.2g}, in {term.share:.0%} of the teams"
     return Formula(

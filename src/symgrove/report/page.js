@@ -56,7 +56,7 @@
   // What if: the exported JavaScript predicts from the values of the controls.
   if (byId("what-if-data") === null) return;
   const setting = JSON.parse(byId("what-if-data").textContent);
-  const row = Float64Array.from(setting.start);
+  const row = Array.from(setting.start);
   const shown = (value) => {
     if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
     return String(Number(value.toPrecision(5))).replace("-", "−");
@@ -74,21 +74,22 @@
     field.setAttribute("aria-label", control.name);
     const set = (value) => {
       row[control.feature] = value;
-      slider.value = value;
-      field.value = value;
+      slider.value = value ?? control.fill;
+      field.value = value ?? "";
     };
     slider.addEventListener("input", () => { row[control.feature] = slider.valueAsNumber; field.value = slider.value; answer(); });
-    field.addEventListener("input", () => {
+    field.addEventListener("input", () => {  // an empty field is a missing value
+      if (field.value === "" && !field.validity.badInput) { row[control.feature] = null; answer(); }
       if (Number.isFinite(field.valueAsNumber)) { row[control.feature] = field.valueAsNumber; slider.value = field.value; answer(); }
     });
     inputs.push(() => set(control.value));
     return element("div", { className: "control" }, element("label", { htmlFor: slider.id, textContent: control.name }), field, slider);
   };
   const choiceControl = (control, i) => {
-    const options = ["(other)", ...control.options].map((text, k) => element("option", { value: k - 1, textContent: text }));
+    const options = control.options.map(([text], k) => element("option", { value: k, textContent: text }));
     const select = element("select", { id: `control-${i}` }, ...options);
     const set = (value) => {
-      control.features.forEach((feature, k) => { row[feature] = k === value ? 1 : 0; });
+      row[control.feature] = control.options[value][1];
       select.value = value;
     };
     select.addEventListener("input", () => { set(Number(select.value)); answer(); });

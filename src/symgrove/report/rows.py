@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.estimators.base import Estimator
-from symgrove.estimators.fitted import seen_by
+from symgrove.estimators.fitted import features_of, seen_by
 from symgrove.inspection._input import rows_and_target
 from symgrove.models.seen_rows import join_marks, marks_of, seen_rows
 
@@ -23,7 +23,7 @@ class ReportRows(NamedTuple):
     Attributes
     ----------
     X, y
-        All rows that were given.
+        All rows that were given, coded (models/columns.py).
     X_test, y_test
         ReportRows that scores and plots are made of.
     X_train, y_train
@@ -58,13 +58,13 @@ def choose_rows(model: Estimator, X: Any, y: Any, train: tuple[Any, Any] | None)
     """Sort the rows into new ones and those that the model was fitted on."""
     X, y, targets = rows_and_target(model, X, y)
     known = seen_by(model)
-    own = marks_of(X, targets)
+    own = marks_of(features_of(model, X), targets)
     fit, X_train, y_train, trained = known.get("fit"), None, None, None
     fitted = fit
     if train is not None:
         X_train, y_train, train_targets = rows_and_target(model, *train)
-        trained = marks_of(X_train, train_targets)
-        given = seen_rows([(X_train, train_targets)])
+        trained = marks_of(features_of(model, X_train), train_targets)
+        given = seen_rows([(features_of(model, X_train), train_targets)])
         fit = given if fit is None else join_marks(fit, given) if given is not None else fit
     is_seen = np.isin(own, fit) if fit is not None else np.zeros(len(X), dtype=bool)
     test = np.ones(len(X), dtype=bool)

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from symgrove._workers import n_workers
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, intervals_of, score_left_out
+from symgrove.estimators.fitted import classes_of, features_of, intervals_of, score_left_out
 from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import some_rows
 from symgrove.report.rows import MOST_TO_TRAIN, ReportRows
@@ -125,10 +125,16 @@ def _score_other(name: str, other: Any, model: Estimator, rows: ReportRows, meas
         if rows.X_train is None and len(rows.X_test) > MOST_ROWS_FOR_FOLDS:
             rows, how = _one_fifth(model, rows), "one fifth of these rows, trained on the others"
         with threadpool_limits(n_workers(model.n_jobs)):
-            found = _predictions(model, other, rows)
+            found = _predictions(model, other, _with_features(model, rows))
         return Score(name, measure(rows.y_test, found), str(_n_trained(rows)), how, False)
     except ValueError:
         return Score(name, [""] * 3, "", "these rows are too few, or of one class", False)
+
+
+def _with_features(model: Estimator, rows: ReportRows) -> ReportRows:
+    """Rows as the model itself reads them: other models get the same features."""
+    train = None if rows.X_train is None else features_of(model, rows.X_train)
+    return rows._replace(X_test=features_of(model, rows.X_test), X_train=train)
 
 
 def _n_trained(rows: ReportRows) -> int:

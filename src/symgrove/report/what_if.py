@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from symgrove.estimators.base import Estimator
-from symgrove.estimators.fitted import labels_of, table_of
+from symgrove.estimators.input import columns_of
+from symgrove.models.columns import TableColumns
 from symgrove.report.rows import ReportRows
 
 MOST_SHOWN = 12  # controls that are open at first
@@ -16,47 +17,43 @@ FEW_VALUES = 10  # different values up to which a feature may be a category
 
 
 def controls(model: Estimator, rows: ReportRows, coverage: float) -> dict[str, Any]:
-    """What the script of the page needs: a control for each feature, or for each column of texts."""
-    names = labels_of(model)
-    X = rows.X
-    importances = dict(zip(names, model.feature_importances_.tolist(), strict=True))
-    grouped = _groups(model, names)
-    start = X[_typical(X, [[names.index(f) for f in features] for features in grouped.values()])]
+    """What the script of the page needs: a control for each column, and the values of a row to start from."""
+    columns, table = columns_of(model), np.asarray(rows.X)
+    filled = columns.filled(table)
+    complete = np.flatnonzero(~np.isnan(table).any(axis=1))
+    chosen = _typical(filled, columns.categorical, complete if complete.size else np.arange(len(table)))
+    start = columns.values(table[[chosen]])[0].tolist()
     found = []
-    inside = {feature for features in grouped.values() for feature in features}
-    for name, features in grouped.items():
-        places = [names.index(f) for f in features]
-        chosen = int(np.argmax(start[places]))
-        found.append(
-            {
-                "kind": "choice",
-                "name": name,
-                "features": places,
-                "options": [f.partition("=")[2] for f in features],
-                "value": chosen if start[places[chosen]] > 0 else -1,
-                "importance": sum(importances[f] for f in features),
-            }
-        )
-    for j, name in enumerate(names):
-        if name not in inside:
-            found.append(_number(name, j, X[:, j], float(start[j]), importances[name]))
+    for j, (column, importance) in enumerate(zip(columns, model.feature_importances_.tolist(), strict=True)):
+        if column.categories is None:
+            own = _number(column.name, j, filled[:, j], start[j], importance)
+            found.append(own | {"fill": float(filled[chosen, j])})
+        else:
+            found.append(_choice(columns, j, start[j]) | {"importance": importance})
     found.sort(key=lambda control: -control["importance"])
-    return {"controls": found, "n_shown": MOST_SHOWN, "coverage": coverage, "start": start.tolist()}
+    return {"controls": found, "n_shown": MOST_SHOWN, "coverage": coverage, "start": start}
 
 
-def _typical(X: Any, groups: list[list[int]]) -> int:
-    """Of the rows with the most frequent categories, the one whose numbers are nearest to the medians.
+def _choice(columns: TableColumns, j: int, start: str | None) -> dict[str, Any]:
+    """A list of the categories; other values, and none, are choices too."""
+    column = columns.columns[j]
+    known = column.categories or ()
+    codes = np.full((1, len(columns)), np.nan)
+    codes[0, j] = len(known)
+    options = [*((c, c) for c in known), ("(other)", columns.values(codes)[0, j]), ("(missing)", None)]
+    places = [value for _, value in options]
+    return {"kind": "choice", "name": column.name, "feature": j, "options": options, "value": places.index(start)}
+
+
+def _typical(X: Any, categorical: list[int], rows: Any) -> int:
+    """Of some rows, and of these with the most frequent categories, the one whose numbers are nearest to the medians.
 
     A feature with few values, such as 0 and 1, is the farther away the rarer its value is. The logarithm makes that
     comparable: of normal numbers, the squared distance is minus twice that of the density beside the highest one.
     """
-    rows = np.arange(len(X))
-    for places in groups:
-        own = X[rows][:, places]
-        codes = np.where(own.any(axis=1), own.argmax(axis=1), -1)
-        rows = rows[codes == _most_frequent(codes)]
-    grouped = {place for places in groups for place in places}
-    distances = [_distance(X[:, j])[rows] for j in range(X.shape[1]) if j not in grouped]
+    for j in categorical:
+        rows = rows[X[rows, j] == _most_frequent(X[rows, j])]
+    distances = [_distance(X[:, j])[rows] for j in range(X.shape[1]) if j not in categorical]
     return int(rows[np.argmin(sum(distances, np.zeros(rows.size)))])
 
 
@@ -73,18 +70,6 @@ def _distance(values: Any) -> Any:
     return ((values - np.median(values)) / (values.std() or 1.0)) ** 2
 
 
-def _groups(model: Estimator, names: list[str]) -> dict[str, list[str]]:
-    """Columns of texts, with the features of 0 and 1 that the command line made of them."""
-    table = table_of(model) or {"sources": []}
-    found = {}
-    for source in table["sources"]:
-        if source.get("categories"):
-            features = [f"{source['name']}={category}" for category in source["categories"]]
-            if all(feature in names for feature in features):
-                found[source["name"]] = features
-    return found
-
-
 def _round_number(value: float) -> float:
     """1, 2 or 5 times a power of ten, about as large."""
     if not value > 0:
@@ -93,7 +78,7 @@ def _round_number(value: float) -> float:
     return float(f"{max(f for f in (1, 2, 5) if f * power <= value * (1 + 1e-9)) * power:.6g}")
 
 
-def _number(name: str, j: int, values: Any, start: float, importance: float) -> dict[str, Any]:
+def _number(name: str, j: int, values: Any, start: float | None, importance: float) -> dict[str, Any]:
     low, high = float(values.min()), float(values.max())
     is_whole = bool((values == np.round(values)).all()) and high - low < 1e9
     step = _round_number((high - low) / N_STEPS)

@@ -15,10 +15,13 @@ from symgrove import estimators
 from symgrove._missing import MissingFunction
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import names_of, parameters_of, seen_by, table_of, uncertainty_of
+from symgrove.estimators.fitted import feature_names_of, parameters_of, seen_by, table_of, uncertainty_of
 from symgrove.estimators.grove import GroveEstimator
+from symgrove.estimators.input import columns_of, names_of
 from symgrove.forest.primitives import Primitive, PrimitiveSet
+from symgrove.forest.text import feature_labels
 from symgrove.models.calibration import correction_from_document
+from symgrove.models.columns import columns_from, plain_columns
 from symgrove.models.document import Allowance, Document, Entries, optional_numbers
 from symgrove.models.intervals import intervals_from
 from symgrove.models.program_model import ProgramModel, program_model_from
@@ -112,6 +115,7 @@ def model_to_document(estimator: Estimator) -> Document:
     seen = seen_by(estimator)
     marks = {name: seen.get(name) for name in SEEN}
     return {
+        "columns": columns_of(estimator).document(),
         "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
         "epsilon": primitives.epsilon,
         **estimator.model_.document(),
@@ -194,12 +198,16 @@ def from_document(
 def set_model(estimator: Estimator, entries: Entries, primitives: PrimitiveSet, allowance: Allowance) -> None:
     """Give an estimator, otherwise as it was when fitted, what `model_to_document` took from it."""
     task: Task = Classification(estimator.classes_) if isinstance(estimator, Classifier) else Regression()
-    own = entries, task, estimator.n_features_in_, primitives, allowance
-    names = names_of(estimator)
+    labels = feature_labels(estimator.n_features_in_, names_of(estimator))
+    is_known = "columns" in entries  # not of older versions
+    columns = columns_from(entries.each("columns"), labels) if is_known else plain_columns(labels)
+    estimator.columns_ = columns
+    names = feature_names_of(estimator)
+    own = entries, task, columns.owners.size, primitives, allowance
     if isinstance(estimator, GroveEstimator):
         weights = estimator.stacking_weights_
         estimator.model_ = stack_from(*own, tuple(name for name, weight in weights.items() if weight > 0))
-        estimator.size_path_ = estimator.model_.front(names)
+        estimator.size_path_ = estimator.model_.front(names, columns)
     else:
         estimator.model_ = program_model_from(*own, merge=bool(parameters_of(estimator).get("prune", True)))
     estimator.ensemble_ = estimator.model_.members(names)

@@ -12,7 +12,7 @@ from symgrove.models.document import Allowance, Entries
 from symgrove.saving.estimators import KNOWN_MODELS, model_to_document, primitives_from, set_model
 
 TEXT = "_model_text"
-_MADE_ANEW = ("model_", "ensemble_", "size_path_", "_uncertainty", "_seen", "_outside")
+_MADE_ANEW = ("model_", "columns_", "ensemble_", "size_path_", "_uncertainty", "_seen", "_outside")
 
 
 def state_of(estimator: Estimator, state: dict[str, Any]) -> dict[str, Any]:
