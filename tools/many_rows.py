@@ -5,7 +5,7 @@ a method. Rows go to docs/results/many-rows.jsonl; those that are there are not 
 docs/many-rows.md is written from them (tools/many_rows_page.py).
 
     python tools/many_rows.py                                        everything (days)
-    python tools/many_rows.py --quick                                a minute, into build/
+    python tools/many_rows.py --quick                                two minutes, into build/
     python tools/many_rows.py --methods lightgbm catboost --most 10000
     python tools/many_rows.py --only-page
 

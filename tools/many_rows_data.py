@@ -111,7 +111,7 @@ _FRIEDMAN = {
     "friedman3": ("4 features, noise 0.1", partial(datasets.make_friedman3, noise=0.1)),
 }
 _N_PAPER = {"asn": 1503, "ccs": 1030, "enc": 768, "enh": 768}
-_N_LABELS = {"bcw": 683, "heart": 270, "iono": 351, "parks": 5875, "sonar": 208}
+_N_LABELS = {"bcw": 569, "heart": 270, "iono": 351, "parks": 5875, "sonar": 208}
 _REGRESSION, _CLASSES = "regression", "classification"
 TABLES = {
     **{name: Table(MADE, what, _REGRESSION, 0, make) for name, (what, make) in _FRIEDMAN.items()},
@@ -123,7 +123,7 @@ TABLES = {
     "digits": Table(SKLEARN, "", _CLASSES, 1797, partial(_of_sklearn, "digits")),
     "ames": Table(
         PACKAGES,
-        "prices of houses; categories",
+        "prices of houses; categories, missing values",
         _REGRESSION,
         2930,
         partial(_of_package, "modeldata", "ames", "Sale_Price", ()),

@@ -11,7 +11,7 @@ from sklearn.datasets import make_friedman1
 
 from symgrove.experiments import baselines
 from symgrove.experiments.baselines import BASELINES, load_baseline
-from symgrove.experiments.comparison import Verdict, compare_methods, page_of_comparison
+from symgrove.experiments.comparison import Verdict, claim_of, compare_methods, page_of_comparison
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.paper import run_study, tasks_of
 from symgrove.experiments.runner import read_rows
@@ -73,44 +73,48 @@ def methods(names):
 
 
 def test_signs_compare_with_the_first_method_over_all_cells():
-    study = Study("s", "S", "comparison", ["asn", "iono"], methods("ab"), runs=10)
+    study = Study("s", "S", "comparison", ["asn", "iono"], methods("ab"), runs=11)
     tasks = {"asn": "regression", "iono": "classification"}
-    better, slightly = np.arange(10) / 10, np.array([1, -2, 3, -4, 5, -6, 7, -8, 9, -10]) / 100
-    values = {("a", name): [0.0] * 10 for name in study.datasets} | {("b", "asn"): 1 + better, ("b", "iono"): slightly}
+    better, slightly = np.arange(11) / 10, np.array([1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 0]) / 100
+    values = {("a", name): [0.0] * 11 for name in study.datasets} | {("b", "asn"): 1 + better, ("b", "iono"): slightly}
     rows = made(study, tasks, values)
     (_, errors), (_, counts), (_, seconds) = page_of_comparison(compare_methods(study, rows, tasks)).tables
-    assert errors[1:] == [["A", "0.000", "0.000"], ["B", "1.450 ▼", "-0.005 ="]]
+    assert errors[1:] == [["A", "0.000", "0.000"], ["B", "1.500 ▼", "0.000 ="]]
     assert counts[1:] == [["B", "1", "1", "1", "0", "0"]]
     assert seconds[1] == ["A", "1.50", "1.50"]
     rows.popitem()
     (_, errors), *_ = page_of_comparison(compare_methods(study, rows, tasks)).tables
-    assert errors[2][2] == "0.010 (9) ="
+    assert errors[2][2] == "-0.005 (10) ="
+    rows.popitem()
+    (_, errors), *_ = page_of_comparison(compare_methods(study, rows, tasks)).tables
+    assert errors[2][2] == "0.010 (9)"  # too few to be compared
     assert holm([2 / 2**10, 0.8])[0] < 0.05
 
 
 def test_each_test_has_a_sign_of_its_own():
     # Ten splits whose differences vary: Wilcoxon's test finds them, the corrected one does not. Five with nearly equal
     # differences: no signed-rank test of five can be significant.
-    study = Study("s", "S", "comparison", ["enc", "enh"], methods("ab"), runs=10)
-    tasks = dict.fromkeys(study.datasets, "regression")
-    spread, alike = 2.0 ** np.arange(10), 10 + np.arange(5) / 100
-    values = {("a", "enc"): [0.0] * 10, ("a", "enh"): [0.0] * 5, ("b", "enc"): spread, ("b", "enh"): -alike}
+    first, b, c = methods("abc")
+    study = Study("s", "S", "comparison", ["enc"], [first, b, replace(c, runs=5)], runs=10)
+    tasks = {"enc": "regression"}
+    spread, alike = 2.0 ** np.arange(10), -10 - np.arange(5) / 100
+    values = {("a", "enc"): [0.0] * 10, ("b", "enc"): spread, ("c", "enc"): alike}
     found = compare_methods(study, made(study, tasks, values), tasks).verdicts
-    assert found == {("b", "enc"): Verdict(plain=True, corrected=None), ("b", "enh"): Verdict(None, corrected=False)}
+    assert found == {("b", "enc"): Verdict(plain=True, corrected=None), ("c", "enc"): Verdict(None, corrected=False)}
     assert [verdict.sign for verdict in found.values()] == ["▽", "▲"]
-    p_values = [naive.signed_rank(list(spread)), naive.signed_rank(list(-alike))]
+    p_values = [naive.signed_rank(list(own)) for own in (spread, alike)]
     assert [p < 0.05 for p in naive.holm(p_values)] == [True, False]
-    p_values = [naive.corrected_resampled_t(values["b", d], values["a", d], 70, 30) for d in study.datasets]
+    p_values = [naive.corrected_resampled_t(own, [0.0] * len(own), 70, 30) for own in (spread, alike)]
     assert [p < 0.05 for p in naive.holm(p_values)] == [False, True]
 
 
 DATASETS = ["asn", "ccs", "enc", "enh", "bcw", "heart"]
 
 
-def ranks(n_splits_of_d, is_ranked=True):
+def ranks(n_splits_of_d, **of_d):
     """Of four methods: b is worse than a everywhere, c and d are as a, but d has fewer splits."""
     *others, d = methods("abcd")
-    study = Study("s", "S", "comparison", DATASETS, [*others, replace(d, ranked=is_ranked)], runs=4)
+    study = Study("s", "S", "comparison", DATASETS, [*others, replace(d, **of_d)], runs=4)
     tasks = dict.fromkeys(DATASETS[:4], "regression") | dict.fromkeys(DATASETS[4:], "classification")
     values = {}
     for name in DATASETS:
@@ -122,36 +126,31 @@ def ranks(n_splits_of_d, is_ranked=True):
 
 
 def test_methods_with_fewer_splits_are_ranked_on_the_splits_that_all_have():
-    whole, shared = ranks(2)
+    whole, shared = ranks(2, runs=2)
     assert [[m.name for m in table.methods] for table in (whole, shared)] == [["a", "b", "c"], ["a", "b", "c", "d"]]
     assert (whole.n_splits, shared.n_splits, whole.n_datasets) == (4, 2, 6)
     np.testing.assert_allclose(whole.ranking.mean_ranks, [1.5, 3, 1.5])
     np.testing.assert_allclose(shared.ranking.mean_ranks, [2, 4, 2, 2])
     assert [len(table.methods) for table in ranks(4)] == [4]
-    assert [len(table.methods) for table in ranks(0)] == [3]
+    assert [len(table.methods) for table in ranks(2)] == [3]  # two of four are unfinished
 
 
 def test_variants_of_a_method_are_shown_but_not_ranked():
-    (table,) = ranks(4, is_ranked=False)
+    (table,) = ranks(4, ranked=False)
     assert [m.name for m in table.methods] == ["a", "b", "c"]
 
 
-def test_results_show_both_tests_and_the_ranks():
+def test_readme_and_docs_claim_what_the_corrected_test_finds():
     study = load_study("grove")
     result = compare_methods(study, read_rows(ROOT / "docs/results/runs.jsonl"), tasks_of(study, {}))
-    text = (ROOT / "docs/results/grove.md").read_text()
-    assert to_markdown(page_of_comparison(result)) == text
-    for name in ("README.md", "docs/grove.md"):
-        told = re.sub(r"\s+", " ", (ROOT / name).read_text())
-        assert claim_of(result, "regression") in told, claim_of(result, "regression")
-    assert claim_of(result, "classification") in told, claim_of(result, "classification")
-
-
-def claim_of(result, task):
-    """How many comparisons with trees of other libraries the corrected test finds, and in whose favour."""
-    tasks = tasks_of(result.study, {})
-    own = [v.corrected for (m, d), v in result.verdicts.items() if m in result.others and tasks[d] == task]
-    return f"{own.count(True)} of {len(own)} comparisons"
+    assert to_markdown(page_of_comparison(result)) == (ROOT / "docs/results/grove.md").read_text()
+    numbers = {
+        task: re.search(r"(\d+ of \d+) comparisons", claim_of(result, task))[1] for task in result.tasks.values()
+    }
+    readme, docs = (re.sub(r"\s+", " ", (ROOT / name).read_text()) for name in ("README.md", "docs/grove.md"))
+    assert f"{numbers['regression']} comparisons" in readme
+    assert f"{numbers['regression']} comparisons in regression" in docs
+    assert f"{numbers['classification']} comparisons in classification" in docs
 
 
 def test_a_comparison_is_run_and_shown(tmp_path):

@@ -18,7 +18,7 @@ from symgrove.experiments.statistics import (
     rank_methods,
 )
 from symgrove.experiments.study import Study, StudyMethod
-from symgrove.experiments.tables import Page
+from symgrove.experiments.tables import RUNS_FOR_A_VERDICT, Page
 
 DATASETS_FOR_RANKS = 6  # with five, a signed-rank test cannot be significant
 METHODS_FOR_RANKS = 3
@@ -61,6 +61,7 @@ class ComparisonResult:
     """What a study of this kind has come to: rows by method, data set and split, and a verdict for each cell."""
 
     study: Study
+    tasks: Tasks
     found: Mapping[tuple[str, str], Mapping[int, Row]]
     verdicts: Mapping[tuple[str, str], Verdict]
     ranks: Sequence[RankTable]
@@ -77,9 +78,13 @@ class ComparisonResult:
 
 
 def compare_methods(study: Study, rows: Rows, tasks: Tasks, n_runs: int | None = None) -> ComparisonResult:
-    """Collect the rows of a study and compare each method with the first."""
+    """Collect the rows of a study and compare each method with the first, where both have enough of them."""
     found = {(m.name, d): _by_split(study, m, d, rows, tasks, n_runs) for m in study.methods for d in study.datasets}
-    return ComparisonResult(study, found, _verdicts(study, found, tasks), _rank_tables(study, found, tasks))
+    enough = {m.name: min(RUNS_FOR_A_VERDICT, n_runs or study.runs, m.runs or study.runs) for m in study.methods}
+    finished = {cell: own for cell, own in found.items() if len(own) >= enough[cell[0]]}
+    return ComparisonResult(
+        study, tasks, found, _verdicts(study, finished, tasks), _rank_tables(study, finished, tasks)
+    )
 
 
 def _by_split(
@@ -102,7 +107,7 @@ def _verdicts(
     first = study.methods[0].name
     cells, tests = [], []
     for (name, dataset), rows in found.items():
-        splits = sorted(set(rows) & set(found[first, dataset]))
+        splits = sorted(set(rows) & set(found.get((first, dataset), ())))
         if name == first or len(splits) < 2:
             continue
         own, theirs = ([r[s]["test"] for s in splits] for r in (rows, found[first, dataset]))
@@ -119,11 +124,11 @@ def _verdicts(
 def _rank_tables(study: Study, found: Mapping[tuple[str, str], Mapping[int, Row]], tasks: Tasks) -> list[RankTable]:
     """Ranks of the methods with as many splits as the first has, and of all on the splits that these share.
 
-    Means over other splits would compare splits, not methods. A method without runs on some data set has no rank.
+    Means over other splits would compare splits, not methods. A method without enough runs of a data set has no rank.
     """
     if len(study.datasets) < DATASETS_FOR_RANKS:
         return []
-    ranked = [m for m in study.methods if m.ranked and all(found[m.name, dataset] for dataset in study.datasets)]
+    ranked = [m for m in study.methods if m.ranked and all((m.name, dataset) in found for dataset in study.datasets)]
     first = study.methods[0]
     if first not in ranked:
         return []
@@ -172,11 +177,12 @@ def page_of_comparison(result: ComparisonResult) -> Page:
         "tests, each with Holm's correction over all cells. Filled signs: a t test whose variance is corrected for "
         "splits that share rows (Nadeau and Bengio 2003; factor 1 / splits + test rows / training rows). Hollow signs: "
         "only Wilcoxon's signed-rank test, which takes splits as independent and so finds too much. "
-        f"▼ ▽ significantly worse than {first.label}, ▲ △ significantly better, = neither."
+        f"▼ ▽ significantly worse than {first.label}, ▲ △ significantly better, = neither; no sign: too few splits."
     )
+    notes = [f"{m.label}: {m.note}" for m in study.methods if m.note and m.label in {line[0] for line in errors}]
     shown = [("test", errors), *_counts(result), *map(_lines_of_ranks, result.ranks)]
     paragraphs = [legend, _caution(result), _about_ranks(result), study.text]
-    return Page(study.title, [*filter(None, paragraphs)], [*shown, ("seconds of a fit on one core", seconds)], [])
+    return Page(study.title, [*filter(None, paragraphs)], [*shown, ("seconds of a fit on one core", seconds)], notes)
 
 
 def _counts(result: ComparisonResult) -> list[tuple[str, list[list[str]]]]:
@@ -194,17 +200,27 @@ def _counts(result: ComparisonResult) -> list[tuple[str, list[list[str]]]]:
 
 
 def _caution(result: ComparisonResult) -> str:
-    """How many comparisons are significant by each test."""
-
-    def told(own: Sequence[Verdict]) -> str:
-        corrected, plain = (len(own) - [getattr(v, name) for v in own].count(None) for name in ("corrected", "plain"))
-        return f"{corrected} of {len(own)} comparisons are significant in the corrected test, {plain} in Wilcoxon's"
-
+    """How many comparisons are significant by each test, and what the corrected one says of other libraries."""
     if not result.verdicts:
         return ""
-    of_others = [verdict for (name, _), verdict in result.verdicts.items() if name in result.others]
-    text = told(list(result.verdicts.values()))
-    return text + (f"; with methods of other libraries {told(of_others)}." if of_others else ".")
+    own = list(result.verdicts.values())
+    corrected, plain = (len(own) - [getattr(v, name) for v in own].count(None) for name in ("corrected", "plain"))
+    text = f"{corrected} of {len(own)} comparisons are significant in the corrected test, {plain} in Wilcoxon's."
+    claims = [claim for task in dict.fromkeys(result.tasks.values()) if (claim := claim_of(result, task))]
+    return " ".join([text, *claims])
+
+
+def claim_of(result: ComparisonResult, task: str) -> str:
+    """What the corrected test says of the first method beside those of other libraries; empty if there are none."""
+    names = [m.name for m in result.study.methods if m.name in result.others]
+    cells = [(name, d) for name in names for d in result.study.datasets if result.tasks[d] == task]
+    own = [result.verdicts[cell].corrected for cell in cells if cell in result.verdicts]
+    if not own:
+        return ""
+    return (
+        f"By the corrected test, {task}, {result.study.methods[0].label} is significantly better than methods of other "
+        f"libraries in {own.count(True)} of {len(own)} comparisons and significantly worse in {own.count(False)}."
+    )
 
 
 def _about_ranks(result: ComparisonResult) -> str:

@@ -9,12 +9,13 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, RandomizedSearchCV, StratifiedKFold
 
 
-class Library(NamedTuple):
+class TreeLibrary(NamedTuple):
     """Where boosted trees are, what their classes are called, their settings on one core, and what is searched."""
 
     module: str
@@ -38,7 +39,7 @@ class WholeNumbers:
 N_TREES = WholeNumbers(100, 1000)
 LIBRARIES = {
     # Salinas and Erickson, TabRepo (2024).
-    "lightgbm": Library(
+    "lightgbm": TreeLibrary(
         "lightgbm",
         "LGBM",
         {"n_jobs": 1, "verbose": -1},
@@ -52,7 +53,7 @@ LIBRARIES = {
         },
     ),
     # Grinsztajn, Oyallon and Varoquaux (2022), but for learning rates below 0.005, too low for 1000 trees.
-    "xgboost": Library(
+    "xgboost": TreeLibrary(
         "xgboost",
         "XGB",
         {"n_jobs": 1, "enable_categorical": True},
@@ -70,7 +71,7 @@ LIBRARIES = {
         },
     ),
     # What is searched for LightGBM, as far as scikit-learn has it.
-    "hist-gradient-boosting": Library(
+    "hist-gradient-boosting": TreeLibrary(
         "sklearn.ensemble",
         "HistGradientBoosting",
         {"early_stopping": False},
@@ -131,7 +132,7 @@ class _TunedTrees(BaseEstimator):
         )
         search.fit(X, y)
         self.trees_ = search.best_estimator_
-        self.configuration_ = {n: v.item() if hasattr(v, "item") else v for n, v in search.best_params_.items()}
+        self.configuration_ = {n: v.item() if isinstance(v, np.generic) else v for n, v in search.best_params_.items()}
         self.validation_score_ = float(search.best_score_)
         return self
 
