@@ -225,7 +225,8 @@ def _method(name: str, entry: Any) -> StudyMethod:
     _check_keys(f"methods.{name}", entry, {f.name for f in fields(StudyMethod)} - {"name"}, {"label"})
     kinds: dict[str, type] = {"parameters": dict, "runs": int, "ranked": bool}
     for key, value in entry.items():
-        if type(value) is not kinds.get(key, str) or (key == "runs" and value < 1):
+        is_kind = isinstance(value, kinds.get(key, str)) and isinstance(value, bool) == (key == "ranked")
+        if not is_kind or (key == "runs" and value < 1):
             raise ValueError(
                 f"methods.{name}: parameters must be a table, ranked true or false, runs a whole number of at least 1 "
                 f"and the rest texts, got {key} = {value!r}."
