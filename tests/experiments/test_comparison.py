@@ -151,6 +151,9 @@ def test_readme_and_docs_claim_what_the_corrected_test_finds():
     assert f"{numbers['regression']} comparisons" in readme
     assert f"{numbers['regression']} comparisons in regression" in docs
     assert f"{numbers['classification']} comparisons in classification" in docs
+    medians = [np.median([row["test"] for row in result.found["grove", name].values()]) for name in study.datasets]
+    assert all(f"{median:.3f}" in docs for median in medians)
+    assert f"methods, {result.ranks[0].ranking.mean_ranks[0]:.2f} (" in docs
 
 
 def test_a_comparison_is_run_and_shown(tmp_path):
