@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-lowest check format bench paper results verify-results small-and-noisy ablations clean
+.PHONY: help demo system-programs test test-slow test-lowest check format bench paper results verify-results small-and-noisy ablations many-rows clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -83,6 +83,13 @@ small-and-noisy: $(VENV)/.ready  ## Grove on few rows and on noise, beside ridge
 
 ablations: $(VENV)/.ready  ## what each choice in Grove is worth, into docs/ablations.md (hours; resumes; needs the data)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/ablations.py 2
+
+$(VENV)/.ready-tables: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --editable ".[dev,trees,tables]"
+	touch $@
+
+many-rows: $(VENV)/.ready-tables  ## time, memory and error from 50 to 1,000,000 rows beside boosted trees, into docs/many-rows.md (days; resumes; needs the data)
+	$(BIN)/python tools/many_rows.py
 
 clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -11,7 +11,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from symgrove.experiments import baselines, runner, tables
+from symgrove.experiments import baselines, runner
+from symgrove.experiments.comparison import compare_methods, page_of_comparison
 from symgrove.experiments.datasets import DataSet
 from symgrove.experiments.estimators import is_of_other_library, make
 from symgrove.experiments.paper import run_study
@@ -197,8 +198,8 @@ def test_comparisons_count_methods_of_other_libraries_by_their_module(folder):
     study = Study("s", "S", "comparison", ["asn"], methods, runs=2)
     tasks = {"asn": "regression"}
     rows = {run.key: {"error": None, "test": run.split, "seconds": 1.0} for run in study.plan(2, tasks)}
-    _, caution, *_ = tables.page_of_comparison(study, rows, tasks, None).paragraphs
-    assert "with methods of other libraries 0 of 1 comparisons" in caution
+    _, caution, *_ = page_of_comparison(compare_methods(study, rows, tasks)).paragraphs
+    assert "better than methods of other libraries in 0 of 1 comparisons and significantly worse in 0" in caution
 
 
 def test_committed_rows_keep_their_identity():

@@ -12,7 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from symgrove.experiments import figures
+from symgrove.experiments import figures, rank_diagram
+from symgrove.experiments.comparison import compare_methods
 from symgrove.experiments.figures import spread
 from symgrove.experiments.heat_maps import of_improvements
 from symgrove.experiments.names import NAMES
@@ -22,12 +23,18 @@ from symgrove.experiments.study import load_study
 
 ROWS = Path(__file__).parents[2] / "docs/results/runs.jsonl"
 OF_THE_PAPER = [name for name in NAMES if name.startswith("figure")]
+RANKS = "ranks of the study grove"
 
 
 @pytest.fixture(scope="module")
 def drawn():
     """The figures of the committed rows, laid out."""
     rows, found = read_rows(ROWS), {}
+    study = load_study("grove")
+    result = compare_methods(study, rows, tasks_of(study, {}))
+    with matplotlib.rc_context(figures.STYLE):
+        found[RANKS] = rank_diagram.diagram(Figure, result.ranks[0])
+        FigureCanvasAgg(found[RANKS]).draw()
     for name in OF_THE_PAPER:
         study = load_study(name)
         with matplotlib.rc_context(figures.STYLE):
@@ -37,7 +44,7 @@ def drawn():
     return found
 
 
-@pytest.mark.parametrize("name", OF_THE_PAPER)
+@pytest.mark.parametrize("name", [*OF_THE_PAPER, RANKS])
 def test_legends_stand_outside_the_axes_and_all_is_on_the_page(drawn, name):
     figure = drawn[name]
     width, height = figure.canvas.get_width_height()
@@ -54,7 +61,7 @@ def test_legends_stand_outside_the_axes_and_all_is_on_the_page(drawn, name):
         assert -1 <= box.y0 < box.y1 <= height + 1
 
 
-@pytest.mark.parametrize("name", OF_THE_PAPER)
+@pytest.mark.parametrize("name", [*OF_THE_PAPER, RANKS])
 def test_texts_do_not_collide(drawn, name):
     for axes in drawn[name].axes:
         shown = [*axes.texts, axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]
@@ -85,6 +92,17 @@ def test_lines_differ_in_colour_and_in_dash_and_in_shape(drawn):
         "share of the ensemble",
         "share of the population",
     ]
+
+
+def test_the_best_rank_stands_on_the_left_and_every_method_has_its_own(drawn):
+    (axes,) = drawn[RANKS].axes
+    told = {text.get_text().rsplit("  ", 1)[0]: float(text.get_text().rsplit("  ", 1)[1]) for text in axes.texts}
+    marks = sorted(float(line.get_xdata()[0]) for line in axes.lines if line.get_marker() in "os")
+    np.testing.assert_allclose(marks, sorted(told.values()), atol=0.005)
+    assert {"Grove", "XGBoost", "extra trees"} <= told.keys()
+    assert axes.get_xlim()[0] < axes.get_xlim()[1]
+    left = {text.get_text() for text in axes.texts if text.get_window_extent().x1 < axes.get_window_extent().x0 + 1}
+    assert sorted(told.values())[: len(left)] == sorted(float(text.rsplit("  ", 1)[1]) for text in left)
 
 
 def test_generations_after_the_first_can_be_told_apart(drawn):

@@ -14,8 +14,10 @@ from symgrove.experiments.statistics import (
     holm,
     median_interval,
     not_worse,
+    rank_methods,
     summarise,
 )
+from tests.naive import statistics as naive
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
@@ -98,6 +100,44 @@ def test_the_correction_for_splits_that_share_rows_by_hand():
     found = compare_corrected([2, 4, 6], [1, 2, 3], 2 / 3)
     assert found == (pytest.approx(1 - 2 / np.sqrt(6)), True)
     assert compare_corrected([1, 2, 3], [2, 4, 6], 2 / 3) == (pytest.approx(1 - 2 / np.sqrt(6)), False)
+
+
+@pytest.mark.parametrize(("n_splits", "n_train", "n_test"), [(2, 70, 30), (5, 700, 300), (40, 1052, 451)])
+def test_the_correction_is_that_of_the_definition(n_splits, n_train, n_test):
+    for seed in range(4):
+        a, b = np.random.default_rng(seed).normal([[0.5 * seed], [0.0]], 1, (2, n_splits))
+        found = compare_corrected(a, b, n_test / n_train)
+        assert found.p_value == pytest.approx(naive.corrected_resampled_t(a, b, n_train, n_test), abs=1e-7)
+        assert found.is_larger == (a.mean() > b.mean())
+
+
+def test_ranks_over_data_sets_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    for shift in (1.0, 1.2, 3.0):
+        errors = rng.lognormal(rng.normal(0, 5, (9, 1)), 0.3, (9, 5)) * [1.0, shift, shift, 1.1, 0.9]
+        found = rank_methods(errors)
+        np.testing.assert_allclose(found.mean_ranks, naive.mean_ranks(errors.tolist()))
+        np.testing.assert_allclose(found.p_values, naive.compare_over_datasets(errors.tolist()))
+        assert found.friedman == pytest.approx(naive.friedman(errors.tolist()), abs=1e-8)
+        np.testing.assert_array_equal(found.n_worse, (errors[:, 1:] > errors[:, :1]).sum(axis=0))
+
+
+def test_ranks_do_not_depend_on_the_units_of_a_data_set():
+    errors = np.random.default_rng(1).lognormal(size=(8, 4))
+    units = np.array([1e-6, 1e-3, 1, 10, 1e3, 1e4, 1e5, 1e6])[:, None]
+    for one, other in zip(rank_methods(errors), rank_methods(errors * units), strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_a_method_that_is_worse_everywhere_is_found_and_no_errors_at_all_are_level():
+    errors = np.outer(np.arange(1, 10), [1.0, 2.0, 1.0])
+    errors[0] = 0
+    found = rank_methods(errors)
+    assert found.n_worse.tolist() == [8, 0]
+    assert found.is_worse.tolist() == [True, False]
+    assert found.p_values[0] == pytest.approx(0.0234375, abs=0.01)
+    assert found.p_values[1] == 1
+    assert rank_methods(np.outer(np.arange(1, 10), [1.0, 2.0, 3.0])).friedman == 0
 
 
 def test_without_rows_in_common_it_is_the_paired_t_test():

@@ -341,9 +341,9 @@ def test_a_method_may_have_fewer_splits(tmp_path):
     tasks = {"asn": "regression"}
     assert len(load_study(file).plan(None, tasks)) == 2
     assert len(load_study(file).plan(1, tasks)) == 1
-    for bad in ("0", "true", '"3"'):
+    for bad in ("0", "true", '"3"', "2\nranked = 1"):
         file.write_text(text + method.format(bad))
-        with pytest.raises(ValueError, match=r"runs a whole number of at least 1 and the rest texts, got runs ="):
+        with pytest.raises(ValueError, match=r"runs a whole number of at least 1 and the rest texts, got r"):
             load_study(file)
 
 

@@ -1,6 +1,6 @@
-"""Other libraries' estimators that studies compare with, by name, with their default settings on one core.
+"""Other libraries' estimators that studies compare with, by name, on one core: with default settings, or tuned.
 
-XGBoost, LightGBM and MAPIE are optional: `pip install symgrove[trees]`.
+CatBoost, XGBoost, LightGBM and MAPIE are optional: `pip install symgrove[trees]`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _FOREST = Baseline("sklearn.ensemble", {"n_estimators": 500, "n_jobs": 1})
 _HISTOGRAMS = Baseline("sklearn.ensemble", {})
 _XGBOOST = Baseline("xgboost", {"n_jobs": 1})
 _LIGHTGBM = Baseline("lightgbm", {"n_jobs": 1, "verbose": -1})
+_CATBOOST = Baseline("catboost", {"thread_count": 1, "verbose": False, "allow_writing_files": False})
+_TUNED = Baseline("symgrove.experiments.tuned_trees", {})
 BASELINES = {
     "RandomForestRegressor": _FOREST,
     "RandomForestClassifier": _FOREST,
@@ -31,6 +33,10 @@ BASELINES = {
     "XGBClassifier": _XGBOOST,
     "LGBMRegressor": _LIGHTGBM,
     "LGBMClassifier": _LIGHTGBM,
+    "CatBoostRegressor": _CATBOOST,
+    "CatBoostClassifier": _CATBOOST,
+    "TunedTreesRegressor": _TUNED,
+    "TunedTreesClassifier": _TUNED,
     "MapieForestRegressor": Baseline("symgrove.experiments.mapie_forest", {}),
 }
 

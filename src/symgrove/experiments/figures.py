@@ -61,12 +61,16 @@ def draw(study: Study, rows: Rows, tasks: Tasks, out: Path, n_runs: int | None =
     with matplotlib.rc_context({"svg.hashsalt": study.name, **STYLE}):
         from matplotlib.figure import Figure
 
-        figure = FIGURES[study.kind](Figure, study, rows, tasks, n_runs)
-        files = [out / f"{study.name}.{suffix}" for suffix in ("png", "svg")]
-        out.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            metadata = {"Date": None} if file.suffix == ".svg" else None
-            figure.savefig(file, dpi=DOTS_PER_INCH, metadata=metadata)
+        return save(FIGURES[study.kind](Figure, study, rows, tasks, n_runs), out / study.name)
+
+
+def save(figure: Any, path: Path) -> list[Path]:
+    """Write a figure as PNG and SVG, without the time in it; returns the files."""
+    files = [path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "svg")]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        metadata = {"Date": None} if file.suffix == ".svg" else None
+        figure.savefig(file, dpi=DOTS_PER_INCH, metadata=metadata)
     return files
 
 

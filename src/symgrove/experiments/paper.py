@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from symgrove.experiments import datasets as data_sets
-from symgrove.experiments import figures, tables
+from symgrove.experiments import figures, rank_diagram, tables
+from symgrove.experiments.comparison import compare_methods, page_of_comparison
 from symgrove.experiments.conclusions import page_of_conclusions
 from symgrove.experiments.datasets import DataSet, fingerprint_of
 from symgrove.experiments.interval_tables import page_of_intervals
@@ -103,8 +104,9 @@ def write_results(
     if study.kind in figures.FIGURES:
         return figures.draw(study, rows, tasks, out, n_runs)
     if study.kind == "comparison":
-        page = tables.page_of_comparison(study, rows, tasks, n_runs)
-    elif study.kind == "intervals":
+        result = compare_methods(study, rows, tasks, n_runs)
+        return [*_write_page(page_of_comparison(result), out, study.name), *rank_diagram.draw(result, out)]
+    if study.kind == "intervals":
         page = page_of_intervals(study, rows, tasks, n_runs)
     elif study.kind == "pruning":
         page = tables.page_of_pruning(study, rows, tasks, n_runs)
@@ -145,11 +147,9 @@ def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None
             files = write_results(study, rows, tasks, out, n_runs)
         except NoRowsError:
             continue
-        if study.kind in figures.FIGURES:
-            image = next(file for file in files if file.suffix == ".svg")
-            blocks += [f"## {study.title}", study.text, f"![{study.title}]({out.name}/{image.name})"]
-        else:
-            blocks.append(files[0].read_text(encoding="utf-8").rstrip())
+        is_figure = study.kind in figures.FIGURES
+        blocks += [f"## {study.title}", study.text] if is_figure else [files[0].read_text(encoding="utf-8").rstrip()]
+        blocks += [f"![{study.title}]({out.name}/{file.name})" for file in files if file.suffix == ".svg"]
     link = f"[{out.name}/{RUNS_FILE}]({out.name}/{RUNS_FILE})"
     page = out.parent / f"{out.name}.md"
     made = ["## How this was made", _provenance(list(shown.values())), f"Every run is a line of {link}."]

@@ -86,6 +86,8 @@ class StudyMethod:
         What its runs record, if not what the study's do.
     runs : int
         Splits at most, where a run takes long; 0: as many as the study has.
+    ranked : bool
+        Whether it has a rank over data sets; false for variants of another method, which would count it twice.
     """
 
     name: str
@@ -97,6 +99,7 @@ class StudyMethod:
     note: str = ""
     record: str = ""
     runs: int = 0
+    ranked: bool = True
 
 
 @dataclass(frozen=True)
@@ -220,14 +223,13 @@ def _data_file(name: str, entry: Any, folder: Path) -> DataFile:
 
 def _method(name: str, entry: Any) -> StudyMethod:
     _check_keys(f"methods.{name}", entry, {f.name for f in fields(StudyMethod)} - {"name"}, {"label"})
-    kinds: dict[str, type] = {"parameters": dict, "runs": int}
-    n_runs = entry.get("runs", 1)
+    kinds: dict[str, type] = {"parameters": dict, "runs": int, "ranked": bool}
     for key, value in entry.items():
-        is_number = not isinstance(value, bool) and (key != "runs" or (isinstance(n_runs, int) and n_runs >= 1))
-        if not isinstance(value, kinds.get(key, str)) or not is_number:
+        is_kind = isinstance(value, kinds.get(key, str)) and isinstance(value, bool) == (key == "ranked")
+        if not is_kind or (key == "runs" and value < 1):
             raise ValueError(
-                f"methods.{name}: parameters must be a table, runs a whole number of at least 1 and the rest texts, "
-                f"got {key} = {value!r}."
+                f"methods.{name}: parameters must be a table, ranked true or false, runs a whole number of at least 1 "
+                f"and the rest texts, got {key} = {value!r}."
             )
     return StudyMethod(name=name, **entry)
 

@@ -9,17 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrove.experiments.estimators import is_of_other_library
-from symgrove.experiments.runner import TEST_SHARE, Row
+from symgrove.experiments.runner import Row
 from symgrove.experiments.statistics import (
     SIGNIFICANT,
     CorrectedComparison,
     Summary,
     agrees,
     compare,
-    compare_corrected,
-    compare_paired,
-    holm,
     median_interval,
     not_worse,
     summarise,
@@ -242,93 +238,6 @@ def _has_rows_to_come(table: ResultTable) -> bool:
         if any(cell.theirs for cell in own) and all(cell.ours is None and not cell.n_failed for cell in own):
             return True
     return False
-
-
-def page_of_comparison(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:
-    """Test errors of all methods, each compared with the first, split by split; and the time of a fit."""
-    first = study.methods[0]
-    found = {(m.name, d): _by_split(study, m, d, rows, tasks, n_runs) for m in study.methods for d in study.datasets}
-    signs = _paired_signs(study, found, tasks)
-    n_splits = max((len(o) for o in found.values()), default=0)
-    errors = [["method", *(name.upper() for name in study.datasets)]]
-    seconds = [["method", *(name.upper() for name in study.datasets)]]
-    for method in study.methods:
-        own = [found[method.name, dataset] for dataset in study.datasets]
-        if not any(own):
-            continue
-        medians = [f"{np.median([r['test'] for r in o.values()]):.3f}" if o else "" for o in own]
-        medians = [f"{m} ({len(o)})" if 0 < len(o) < n_splits else m for m, o in zip(medians, own, strict=True)]
-        marks = [signs.get((method.name, dataset), "") for dataset in study.datasets]
-        errors.append([method.label, *(f"{m} {s}".strip() for m, s in zip(medians, marks, strict=True))])
-        times = [f"{np.median([r['seconds'] for r in o.values()]):.2f}" if o else "" for o in own]
-        seconds.append([method.label, *times])
-    legend = (
-        f"Median of {n_splits} splits, or of as many as stand in parentheses, test rows: root mean squared error "
-        "(regression), accuracy (classification). "
-        f"Compared with {first.label} split by split (Wilcoxon signed-rank, Holm-Bonferroni over all cells, 0.05): "
-        f"▽ significantly worse than {first.label}, △ significantly better, = neither (always so with few splits)."
-    )
-    shown = [("test", errors), ("seconds of a fit on one core", seconds)]
-    return Page(study.title, [legend, _caution(study, signs), *filter(None, [study.text])], shown, [])
-
-
-def _caution(study: Study, signs: Mapping[tuple[str, str], str]) -> str:
-    """How many comparisons are significant, and how many still are when splits do not count as independent."""
-    others = {m.name for m in study.methods if any(map(is_of_other_library, (m.regressor, m.classifier)))}
-
-    def told(own: Sequence[str]) -> str:
-        n_filled = sum(sign in "▼▲" for sign in own)
-        n_all = n_filled + sum(sign in "▽△" for sign in own)
-        return f"{n_all} of {len(own)} comparisons are significant, {n_filled} of them also when corrected"
-
-    of_others = [sign for (name, _), sign in signs.items() if name in others]
-    text = (
-        "Splits of one table share rows and are not independent, so this test finds too much. Filled signs, ▼ and ▲: "
-        "significant also in a t test whose variance is corrected for that (Nadeau and Bengio 2003), with the same "
-        f"correction over all cells. {told(list(signs.values()))}"
-    )
-    return text + (f"; with methods of other libraries {told(of_others)}." if of_others else ".")
-
-
-def _by_split(
-    study: Study,
-    method: StudyMethod,
-    dataset: str,
-    rows: Mapping[str, Row],
-    tasks: Mapping[str, str],
-    n_runs: int | None,
-) -> dict[int, Row]:
-    """Rows of a method on a data set that did not fail, by split."""
-    found = {}
-    for split in range(n_runs or study.runs):
-        run = study.run_of(method, dataset, split, tasks)
-        row = rows.get(run.key) if run is not None else None
-        if row is not None and row["error"] is None:
-            found[split] = row
-    return found
-
-
-def _paired_signs(
-    study: Study, found: Mapping[tuple[str, str], dict[int, Row]], tasks: Mapping[str, str]
-) -> dict[tuple[str, str], str]:
-    """A sign for every cell that can be compared with the first method's; filled if splits may depend on each other."""
-    first = study.methods[0].name
-    cells, plain, corrected = [], [], []
-    for (name, dataset), rows in found.items():
-        splits = sorted(set(rows) & set(found[first, dataset]))
-        if name == first or len(splits) < 2:
-            continue
-        own, theirs = ([r[s]["test"] for s in splits] for r in (rows, found[first, dataset]))
-        cells.append((name, dataset))
-        plain.append(compare_paired(own, theirs))
-        corrected.append(compare_corrected(own, theirs, TEST_SHARE / (1 - TEST_SHARE)))
-    is_significant, is_certain = (holm([c.p_value for c in found]) < SIGNIFICANT for found in (plain, corrected))
-    signs = {}
-    for cell, pair, is_told, is_filled in zip(cells, plain, is_significant, is_certain, strict=True):
-        is_worse = pair.is_larger == (tasks[cell[1]] == "regression")
-        hollow, filled = "▽▼" if is_worse else "△▲"
-        signs[cell] = "=" if not is_told else filled if is_filled else hollow
-    return signs
 
 
 def page_of_pruning(study: Study, rows: Mapping[str, Row], tasks: Mapping[str, str], n_runs: int | None) -> Page:
