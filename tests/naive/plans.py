@@ -119,4 +119,5 @@ def _member(row, block, steps, n_rows):
         "vote": lambda a: np.where(np.isfinite(a), 1.0 * (a > block.threshold), np.nan),
         "share": lambda a: np.where(np.isfinite(a), np.clip(a - (block.threshold - 0.5), 0, 1), np.nan),
         "logistic": lambda a: 1 / (1 + np.exp(-np.clip(a, *block.limits))),
+        "exponential": lambda a: np.exp(np.clip(a, *block.limits)),
     }[block.head](total)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_sample_weight
 
 from symgrove._checks import LARGEST_PROGRAM, MOST_PROGRAMS, MOST_SAMPLES, check_flag, check_number, check_whole
 from symgrove._deprecation import Renamed
@@ -18,12 +17,13 @@ from symgrove.estimators.base import Estimator, Finished, Limits, Matrix
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
-from symgrove.estimators.parameters import check_choice, with_parameters
+from symgrove.estimators.parameters import check_choice, check_shape_of_loss, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
 from symgrove.evolution.stopping import OutOfTime
+from symgrove.fitness.named_losses import LOSSES, NamedLoss, make_loss
 from symgrove.methods.grove.configuration import (
     FOR_CLASSIFICATION,
     FOR_REGRESSION,
@@ -110,12 +110,16 @@ class GroveEstimator(Estimator):
             clip=bool(self.clip),
             sampling=self.sampling,
             aggregation=self.aggregation,
-            is_logistic=problem.task.classes is not None,
+            loss=self._loss_of(problem.training),
             n_threads=problem.n_threads,
             memory_budget=self._room(problem),
             configuration=self.configuration,
             engine=evaluation.engine,
         )
+
+    def _loss_of(self, training: Rows) -> NamedLoss | None:
+        """What teams minimise; None: they are logistic regressions."""
+        return None
 
     def _main_regime(self, generations: int) -> Regime:
         early = (g for g in self.configuration.early_snapshots if g < generations)
@@ -249,7 +253,7 @@ class GroveEstimator(Estimator):
 
     @abstractmethod
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
-        """R² or accuracy on rows that were held out of whole evolutions."""
+        """R², what takes its place with other losses, or accuracy on rows that were held out of whole evolutions."""
 
     def _work_after(self, problem: Problem, limits: Limits) -> float:
         n_rows, folds = len(problem.training.X), self.configuration.folds
@@ -290,8 +294,25 @@ class GroveEstimator(Estimator):
 class GroveRegressor(GroveEstimator, Regressor):
     configuration: ClassVar[GroveConfiguration] = FOR_REGRESSION
 
+    loss: str = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_choice("loss", self.loss, LOSSES)
+        check_shape_of_loss(self)
+
+    def _loss_of(self, training: Rows) -> NamedLoss:
+        return make_loss(self.loss, float(self.quantile), self.huber_delta, training.targets[0], training.weight)
+
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
         task, targets = super()._encode(y)
+        if self.loss == "poisson" and not (targets.min() >= 0 and targets.max() > 0):
+            raise ValueError(
+                f"loss='poisson' needs a y that is nowhere negative, and not zero on every row; it goes from "
+                f"{targets.min():g} to {targets.max():g}. Choose another loss."
+            )
         if np.abs(targets).max() > LARGEST_TARGET:
             raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares cannot be summed; divide it.")
         return task, targets
@@ -299,22 +320,17 @@ class GroveRegressor(GroveEstimator, Regressor):
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         known = ~np.isnan(out_of_fold[0])
         y, weight = training.targets[0][known], None if training.weight is None else training.weight[known]
-        variation = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+        loss = self._loss_of(training)
+        variation = np.average(loss.of_rows(y, loss.constant(y, weight)), weights=weight)
         if not variation > 0:
             return float("nan")
-        return float(1.0 - np.average((y - out_of_fold[0][known]) ** 2, weights=weight) / variation)
+        return float(1.0 - np.average(loss.of_rows(y, out_of_fold[0][known]), weights=weight) / variation)
 
 
 @document(
     "Ensemble of sums of formulas for classification.",
     TEXT + " Teams are logistic regressions on formulas.",
-    parameters={
-        **OWN,
-        "class_weight": (
-            'dict, "balanced" or None',
-            "Weights of the classes, by label; balanced: so that all classes weigh the same.",
-        ),
-    },
+    parameters=OWN,
     attributes=ATTRIBUTES,
     classes=CLASSES,
 )
@@ -329,13 +345,6 @@ class GroveClassifier(GroveEstimator, Classifier):
     ridge: float = 0.03
     window: float = 5
     aggregation: str = "mean"
-    class_weight: Any = None
-
-    def _weigh(self, y: Any, sample_weight: Any) -> Any:
-        if self.class_weight is None:
-            return sample_weight
-        own = compute_sample_weight(self.class_weight, np.asarray(y).ravel())
-        return own if sample_weight is None else own * np.asarray(sample_weight)
 
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         known = ~np.isnan(out_of_fold).any(axis=0)

@@ -137,7 +137,7 @@ def to_c(plan: Plan, version: str) -> str:
         body.append(f"y[{k}] = " + (f"b{k}_0;" if target.base is None else f"{number(target.base)}{''.join(terms)};"))
     helpers = step_helpers(plan, "c", _HELPERS)
     has_within = any(step.name == "within" for step in plan.steps)
-    if has_within or any(block.head in ("within", "share", "logistic") for block in plan.blocks):
+    if has_within or any(block.head in ("within", "share", "logistic", "exponential") for block in plan.blocks):
         helpers.append(_WITHIN)
     features = ",\n    ".join(map(_string, plan.features))
     head = _HEAD.format(version=version, origin=plan.origin, n_features=len(plan.features), features=features)
@@ -235,6 +235,7 @@ def _combine(label: str, block: MemberBlock) -> list[str]:
         "vote": f"isfinite({m}[j]) ? ({m}[j] > {number(block.threshold)} ? 1.0 : 0.0) : {m}[j]",
         "share": f"isfinite({m}[j]) ? sg_within({m}[j] - {shift}, 0.0, 1.0) : {m}[j]",
         "logistic": f"1.0 / (1.0 + exp(-sg_within({m}[j], {low}, {high})))",
+        "exponential": f"exp(sg_within({m}[j], {low}, {high}))",
     }[block.head]
     if change:
         lines.append(f"for (int j = 0; j < {n}; j++) {m}[j] = {change};")

@@ -164,6 +164,8 @@ def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) ->
         return own.call("clip", [total, low, high])
     if block.head == "logistic":
         return own.call("logistic", [own.call("clip", [total, low, high])])
+    if block.head == "exponential":
+        return own.call("exp", [own.call("clip", [total, low, high])])
     if block.combine == "trimmed" and block.fallback is not None:
         return own.call("finite", [total, own.number(block.fallback)])
     return total

@@ -181,6 +181,7 @@ class _Layout:
             "vote": f'IFERROR(IF({member}>{_number(block.threshold)},1,0),"")',
             "share": f'IFERROR(MIN(MAX({member}-{_number(block.threshold - 0.5)},0),1),"")',
             "logistic": f"1/(1+EXP(-MIN(MAX({member},{low}),{high})))",
+            "exponential": f"EXP(MIN(MAX({member},{low}),{high}))",
         }[block.head]
 
     def _pooled(self, block: MemberBlock, values: list[str]) -> str:

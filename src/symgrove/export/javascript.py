@@ -182,6 +182,7 @@ def _combine(label: str, block: MemberBlock) -> list[str]:
         "vote": f".map((a) => Number.isFinite(a) ? (a > {number(block.threshold)} ? 1 : 0) : a)",
         "share": f".map((a) => Number.isFinite(a) ? within(a - {shift}, 0, 1) : a)",
         "logistic": f".map((a) => 1 / (1 + Math.exp(-within(a, {low}, {high}))))",
+        "exponential": f".map((a) => Math.exp(within(a, {low}, {high})))",
     }[block.head]
     kept = "" if block.fallback is None or block.combine == "trimmed" else ".filter(Number.isFinite)"
     lines = [f"const {m} = sums(v{label}, members{label}){change}{kept};"]

@@ -177,10 +177,12 @@ def _block(nodes: Nodes, block: MemberBlock, matrix: str, column_of: list[int], 
         return _pooled(nodes, block, values)
     members = op("Add", _products(nodes, block, values), nodes.array([[r.intercept for r in block.rows]]))
     counts = _is_finite(nodes, members)
-    if block.head in ("within", "logistic"):
+    if block.head in ("within", "logistic", "exponential"):
         members = _within(nodes, members, *(scalar(limit) for limit in block.limits))
     if block.head == "logistic":
         members = op("Div", scalar(1.0), op("Add", scalar(1.0), op("Exp", op("Neg", members))))
+    if block.head == "exponential":
+        members = op("Exp", members)
     if block.head == "vote":
         members = op("Where", op("Greater", members, scalar(block.threshold)), scalar(1.0), scalar(0.0))
     if block.head == "share":

@@ -164,6 +164,7 @@ def _combine(label: str, block: MemberBlock) -> str:
         "vote": f"_votes({sums}, {block.threshold!r})",
         "share": f"_shares({sums}, {block.threshold!r})",
         "logistic": f"_logistic({sums}, {low!r}, {high!r})",
+        "exponential": f"np.exp(np.clip({sums}, {low!r}, {high!r}))",
     }[block.head]
     if block.combine == "median":
         return f"_median_of_finite({sums}, {block.fallback!r})"

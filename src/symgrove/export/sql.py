@@ -311,6 +311,7 @@ class _Query:
             f"ELSE {shifted} END END",
             "logistic": f"1e0 / (1e0 + exp(-(CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} "
             f"ELSE {name} END)))",
+            "exponential": f"exp(CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} ELSE {name} END)",
         }[block.head]
 
     def _target(self, k: int, base: float | None, weights: tuple[float, ...]) -> str:

@@ -234,6 +234,9 @@ def _headed(block: MemberBlock, members: Matrix) -> tuple[Matrix, Matrix]:
     if block.head == "logistic":
         p = 1 / (1 + np.exp(-np.clip(members, low, high)))
         return p, np.where(_is_inside(members, low, high), p * (1 - p), 0.0)
+    if block.head == "exponential":
+        mean = np.exp(np.clip(members, low, high))
+        return mean, np.where(_is_inside(members, low, high), mean, 0.0)
     return members, np.ones(members.shape)
 
 

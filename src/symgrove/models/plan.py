@@ -60,7 +60,8 @@ class MemberBlock:
     rows : tuple of Row
     head : str
         What is done with a member's sum: "plain", "within" (`limits`), "vote" (1 above `threshold`, else 0),
-        "share" (less `threshold` plus one half, within 0 and 1), "logistic" (of the sum within `limits`).
+        "share" (less `threshold` plus one half, within 0 and 1), "logistic" or "exponential" (of the sum
+        within `limits`).
     combine : str
         "mean"; "median"; "pooled": sum of the rows over sum of their `counts`; "trimmed": the mean without the
         `n_outer` lowest and highest.

@@ -35,6 +35,7 @@ def _team_block(graph: Graph, teams: Teams, k: int) -> MemberBlock:
         head, limits = "logistic", (-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
     elif teams.predictions is not None:
         head, limits = "within", (float(teams.predictions.low), float(teams.predictions.high))
+        head = "exponential" if teams.has_log_link else head
     combine = "trimmed" if n_outer else "mean"
     return MemberBlock(tuple(values), tuple(rows), head, combine, None, limits=limits, n_outer=n_outer)
 

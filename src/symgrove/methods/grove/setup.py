@@ -13,9 +13,11 @@ from symgrove.dataset import Dataset, check_dtype, features_by_column
 from symgrove.engines.base import Engine
 from symgrove.engines.registry import make_engine
 from symgrove.fitness.bootstrap import bootstrap_counts, subsample_counts
+from symgrove.fitness.named_losses import Deviation, NamedLoss, Poisson, robust_scale, weighted_quantile
 from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.grove.configuration import GroveConfiguration, Regime
+from symgrove.methods.grove.losses import LARGEST_LOG, team_loss
 from symgrove.methods.grove.memory import team_needs
 from symgrove.methods.grove.teams import TeamEvolution, TeamState
 from symgrove.methods.problem import Problem, Rows
@@ -42,7 +44,8 @@ class TeamSettings(NamedTuple):
     sampling : "bootstrap" or float
         How each team's rows are drawn.
     aggregation : str
-    is_logistic : bool
+    loss : NamedLoss or None
+        Of numbers; None: labels, whose teams are logistic.
     n_threads, memory_budget : int
     configuration : GroveConfiguration
     engine : str
@@ -54,7 +57,7 @@ class TeamSettings(NamedTuple):
     clip: bool
     sampling: str | float
     aggregation: str
-    is_logistic: bool
+    loss: NamedLoss | None
     n_threads: int
     memory_budget: int
     configuration: GroveConfiguration
@@ -101,7 +104,7 @@ def _make_evolution(
     n_rows, n_features = training.X.shape
     row_weight = np.ones(n_rows) if training.weight is None else training.weight / training.weight.mean()
     n_targets = len(training.targets)
-    centre, scale = _centre_and_scale(training, is_logistic=settings.is_logistic)
+    centre, scale = _centre_and_scale(training, settings.loss)
     own = settings.configuration
     rules = regime.rules
     max_terms = own.most_terms(rules.max_terms, n_rows)
@@ -115,7 +118,7 @@ def _make_evolution(
         rules=replace(rules, max_terms=max_terms, n_joining=min(rules.n_joining, max_terms)),
         candidates=own.candidates,
         n_close=own.most_judged(regime.n_teams * n_targets),
-        is_logistic=settings.is_logistic,
+        loss=team_loss(settings.loss, scale),
         seed=seed,
     )
 
@@ -150,11 +153,15 @@ def _range_of_features(standardization: Standardization, X: Matrix) -> Range:
     return Range(np.min(low, axis=0), np.max(high, axis=0))
 
 
-def _centre_and_scale(training: Rows, *, is_logistic: bool) -> tuple[float, float]:
-    """Of the target; labels stay as they are."""
-    if is_logistic:
+def _centre_and_scale(training: Rows, loss: NamedLoss | None) -> tuple[float, float]:
+    """Of the target; labels stay as they are, counts are divided by their mean."""
+    if loss is None:
         return 0.0, 1.0
     y = training.targets[0]
+    if isinstance(loss, Deviation):  # few large values must not decide
+        return weighted_quantile(y, training.weight, 0.5), robust_scale(y, training.weight)
+    if isinstance(loss, Poisson):
+        return 0.0, float(np.average(y, weights=training.weight)) or 1.0
     reach = float(np.abs(y).max()) or 1.0  # squares of what is divided by it do not overflow
     centre = reach * float(np.average(y / reach, weights=training.weight))
     scale = reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=training.weight)))
@@ -167,7 +174,7 @@ def to_teams(
     """The teams of the states as one ensemble with a forest of its own, in the units of the target."""
     evolutions = method.parts
     standardization = _standardization(settings, training)
-    centre, scale = _centre_and_scale(training, is_logistic=settings.is_logistic)
+    centre, scale = _centre_and_scale(training, settings.loss)
     forest = Forest(training.X.shape[1], settings.primitives)
     parts = [_collect(forest, *each) for each in zip(evolutions, states, strict=True)]
     # Populations may have the same program, features above all.
@@ -178,23 +185,44 @@ def to_teams(
     coefficients = np.concatenate([part.coefficients_of(programs) for part in parts])
     target_of = np.concatenate([evolution.target_of for evolution in evolutions])
     order = np.argsort(target_of, kind="stable")
-    y = training.targets[0]
+    shift, unit = (float(np.log(scale)), 1.0) if isinstance(settings.loss, Poisson) else (centre, scale)
     return Teams(
         forest=forest,
         programs=programs,
         centre=term_centre,
         spread=spread,
-        coefficients=scale * coefficients[order],
-        intercept=(centre + scale * np.concatenate([state.coefficients[:, 0] for state in states]))[order],
+        coefficients=unit * coefficients[order],
+        intercept=(shift + unit * np.concatenate([state.coefficients[:, 0] for state in states]))[order],
         target_of=target_of[order],
         standardization=standardization,
         features=_range_of_features(standardization, training.X) if settings.clip else None,
         terms=Range(low, high) if settings.clip else None,
-        predictions=Range(y.min(), y.max()) if settings.clip and not settings.is_logistic else None,
+        predictions=_range_of_predictions(settings, training.targets[0], scale),
         aggregation=settings.aggregation,
-        is_logistic=settings.is_logistic,
-        errors=(scale * (scale * np.concatenate([state.errors for state in states])))[order],
+        loss="logistic" if settings.loss is None else settings.loss.name,
+        errors=_in_units(settings.loss, np.concatenate([state.errors for state in states]), scale)[order],
     )
+
+
+def _range_of_predictions(settings: TeamSettings, y: Matrix, scale: float) -> Range | None:
+    """What teams' sums are kept within; of counts, which have logarithms of zero and below, always something."""
+    low, high = float(y.min()), float(y.max())
+    if isinstance(settings.loss, Poisson):
+        middle = float(np.log(scale))
+        return Range(
+            float(np.log(low)) if settings.clip and low > 0 else middle - LARGEST_LOG,
+            float(np.log(high)) if settings.clip and high > 0 else middle + LARGEST_LOG,
+        )
+    return Range(low, high) if settings.clip and settings.loss is not None else None
+
+
+def _in_units(loss: NamedLoss | None, errors: Matrix, scale: float) -> Matrix:
+    """Mean losses of teams in the units of the target: of counts, deviances."""
+    if isinstance(loss, Poisson):
+        return 2.0 * scale * errors
+    if isinstance(loss, Deviation) and not loss.delta:
+        return scale * errors
+    return scale * (scale * errors)
 
 
 def stack_of(
@@ -212,7 +240,7 @@ def stack_of(
         Stack(
             levels=(to_teams(settings, method, own, training),),
             weights=np.ones(1),
-            base=base_of(training),
+            base=base_of(training, settings.loss),
             task=problem.task,
             primitives=settings.primitives,
             n_features=training.X.shape[1],
@@ -250,7 +278,9 @@ def _collect(forest: Forest, evolution: TeamEvolution, state: TeamState) -> _Col
     return _Collected(forest.copy_from(state.forest, roots), about, coefficients)
 
 
-def base_of(training: Rows) -> Matrix:
-    """What is predicted if nothing is known of a row: the mean of each target."""
+def base_of(training: Rows, loss: NamedLoss | None) -> Matrix:
+    """What is predicted if nothing is known of a row: the mean of each target, or what else the loss asks for."""
+    if isinstance(loss, Deviation):
+        return np.array([loss.constant(target, training.weight) for target in training.targets])
     reach = np.maximum(np.abs(training.targets).max(axis=1, keepdims=True), 1e-300)
     return reach[:, 0] * np.average(training.targets / reach, axis=1, weights=training.weight)

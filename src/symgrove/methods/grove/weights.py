@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from symgrove.blas import on_one_thread, product
+from symgrove.fitness.named_losses import NamedLoss, Squared
 from symgrove.methods.grove.configuration import Folds
 from symgrove.methods.grove.setup import base_of
 from symgrove.methods.problem import Rows
@@ -17,6 +18,7 @@ Matrix = NDArray[np.float64]
 HEAVY = 1e4  # weight of the equation that makes weights sum to one
 PROBABILITIES = (0.01, 0.99)
 N_ROUNDS = 200
+N_REWEIGHTINGS = 30
 
 
 class Strength(NamedTuple):
@@ -37,29 +39,29 @@ def weigh(
     training: Rows,
     folds: Folds,
     *,
-    is_logistic: bool,
+    loss: NamedLoss | None,
     strongest: int,
 ) -> Strength:
     """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
-    `spread` is that of each level's teams, (n_levels, n_rows). If some rows were never held out, the strongest level is
-    alone unless the stack is clearly better.
+    `spread` is that of each level's teams, (n_levels, n_rows). Without a loss, targets are labels. If some rows were
+    never held out, the strongest level is alone unless the stack is clearly better.
     """
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     predictions = out_of_fold[:, :, known]
     targets = training.targets[:, known]
     row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
-    base = base_of(training)
-    if is_logistic:
+    base = base_of(training, loss)
+    if loss is None:
         weights = mixture_weights(predictions, targets, base, row_weight)
     else:
-        weights = stack_weights(predictions[:, 0], targets[0], float(base[0]), row_weight)
+        weights = reweighted_stack(predictions[:, 0], targets[0], float(base[0]), row_weight, loss)
     weights = np.where(weights < folds.smallest_weight, 0.0, weights)
-    losses = _losses(_stacked(predictions, weights, base), targets, is_logistic=is_logistic)
+    losses = _losses(_stacked(predictions, weights, base), targets, loss)
     if not known.all():
         alone = np.zeros(weights.size)
         alone[strongest] = 1.0
-        difference = _losses(predictions[strongest], targets, is_logistic=is_logistic) - losses
+        difference = _losses(predictions[strongest], targets, loss) - losses
         mean, error = _mean_and_error(difference, row_weight)
         if mean < folds.clearly * error:
             weights, losses = alone, losses + difference
@@ -79,10 +81,10 @@ def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
     return base[:, None] + np.einsum("l,ltn->tn", weights, predictions - base[:, None])
 
 
-def _losses(prediction: Matrix, targets: Matrix, *, is_logistic: bool) -> Matrix:
-    """Loss on every row: squares, or minus the logarithm of the probability of the label."""
-    if not is_logistic:
-        return (targets[0] - prediction[0]) ** 2
+def _losses(prediction: Matrix, targets: Matrix, loss: NamedLoss | None) -> Matrix:
+    """Loss on every row; of labels, minus the logarithm of their probability."""
+    if loss is not None:
+        return loss.of_rows(targets[0], prediction[0])
     return -np.log(np.clip(_of_the_label(prediction[None], targets)[0], *PROBABILITIES))
 
 
@@ -99,6 +101,20 @@ def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matri
     b = np.append((y - base) * root, HEAVY * scale) / scale
     weights = on_one_thread(nnls, A, b)[0][:-1]
     return weights / max(1.0, weights.sum())
+
+
+def reweighted_stack(predictions: Matrix, y: Matrix, base: float, row_weight: Matrix, loss: NamedLoss) -> Matrix:
+    """Weights as of `stack_weights` for any loss: the best of some rounds of reweighted least squares."""
+
+    def mean_loss(weights: Matrix) -> float:
+        return float(np.average(loss.of_rows(y, base + product(weights, predictions - base)), weights=row_weight))
+
+    best = weights = stack_weights(predictions, y, base, row_weight)
+    for _ in range(0 if isinstance(loss, Squared) else N_REWEIGHTINGS):
+        again = row_weight * loss.row_weights(y, base + product(weights, predictions - base))
+        weights = stack_weights(predictions, y, base, again)
+        best = weights if mean_loss(weights) < mean_loss(best) else best
+    return best
 
 
 def mixture_weights(predictions: Matrix, targets: Matrix, base: Matrix, row_weight: Matrix) -> Matrix:
