@@ -127,7 +127,8 @@ def stacking_weights(folds):
     half = np.where(np.arange(100) < 50, levels, np.nan)
     spread = np.ones((2, 100))
     return [
-        weigh(own, spread, rows, folds, loss=Squared(), strongest=1).weights.round(3).tolist() for own in (levels, half)
+        weigh(own, spread, rows, folds, losses=(Squared(),), strongest=1).weights.round(3).tolist()
+        for own in (levels, half)
     ]
 
 

@@ -25,7 +25,7 @@ _NOT_HERE = ("callbacks", "warm_start", "n_jobs", "random_state", "verbose")
 def fit(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet file with a header; - for standard input.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict; several, separated by commas.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file; - for standard output.")] = Path(
         "model.json"
     ),
@@ -64,10 +64,15 @@ def fit(
         if as_json:
             check_printable()
         table = read_table(data, input_format, separator)
-        prepared = p.prepare(table, target, _names(features), _names(ignore), missing, text)
+        targets = p.targets_of(table, target)
+        prepared = p.prepare(table, targets, _names(features), _names(ignore), missing, text)
         X, rows, _ = prepared.features_of(table)
-        rows, X = _with_target(table.column(target), rows, X, target, missing)
-        y, found_task = p.target_of(table, target, rows, task)
+        for name in targets:
+            rows, X = _with_target(table.column(name), rows, X, name, missing)
+        if len(targets) > 1:
+            y, found_task = _several(table, targets, rows, task), "regression"
+        else:
+            y, found_task = p.target_of(table, target, rows, task)
         own = parse_parameters(context.args, estimator_class(method, found_task))
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
         model = estimator_class(method, found_task)(**own, **control)
@@ -96,6 +101,18 @@ def _with_target(column: list[Any], rows: list[int], X: Any, target: str, missin
     if not known:
         raise ValueError("no complete rows are left.")
     return [rows[k] for k in known], X[known]
+
+
+def _several(table: Any, targets: list[str], rows: list[int], task: str) -> Any:
+    """Several targets as numbers, a column for each."""
+    import numpy as np
+
+    from symgrove.cli.preparation import target_of
+
+    if task == "classification":
+        raise ValueError(f"classes have one target, got {len(targets)}; fit a model for each.")
+    columns = [target_of(table, name, rows, "regression")[0] for name in targets]
+    return NamedColumns(np.stack(columns, axis=1), targets)
 
 
 class NamedColumns:

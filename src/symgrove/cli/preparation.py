@@ -120,16 +120,26 @@ def _columns(source: Source, table: DataTable, notes: list[str]) -> list[Column]
     return [[(0.0 if fills else None) if t is None else float(t == c) for t in texts] for c in source.categories]
 
 
+def targets_of(table: DataTable, given: str) -> list[str]:
+    """The columns to predict: names with commas between them, or one that may have commas of its own."""
+    names = [given] if given in table.given else [name.strip() for name in given.split(",") if name.strip()] or [given]
+    for name in names:
+        check_column(table, name, "the target is")
+    if len(set(names)) < len(names):
+        raise ValueError(f"--target names a column twice: {given!r}.")
+    return names
+
+
 def prepare(
-    table: DataTable, target: str, features: Sequence[str], ignore: Sequence[str], missing: str, texts: str
+    table: DataTable, targets: Sequence[str], features: Sequence[str], ignore: Sequence[str], missing: str, texts: str
 ) -> Preparation:
     """Decide which columns are used and how; a clear error if the options do not say what to do."""
-    check_column(table, target, "the target is")
     for name in (*features, *ignore):
         check_column(table, name, "an option names the column")
-    chosen = list(features) or [name for name in table.given if name != target and name not in ignore]
-    if target in chosen:
-        raise ValueError(f"the target {target!r} cannot be a feature too.")
+    chosen = list(features) or [name for name in table.given if name not in targets and name not in ignore]
+    for target in targets:
+        if target in chosen:
+            raise ValueError(f"the target {target!r} cannot be a feature too.")
     chosen = _without_texts(table, chosen, texts)
     if not chosen:
         raise ValueError("no features are left besides the target.")
@@ -143,7 +153,7 @@ def prepare(
     empty = [name for name in chosen if all(v is None for v in table.column(name))]
     if empty:
         raise ValueError(f"columns without any value: {', '.join(map(repr, empty))}. Leave them out with --ignore.")
-    return Preparation(target, missing, tuple(_source(table, name, missing) for name in chosen))
+    return Preparation(",".join(targets), missing, tuple(_source(table, name, missing) for name in chosen))
 
 
 def _without_texts(table: DataTable, chosen: list[str], texts: str) -> list[str]:

@@ -110,16 +110,16 @@ class GroveEstimator(Estimator):
             clip=bool(self.clip),
             sampling=self.sampling,
             aggregation=self.aggregation,
-            loss=self._loss_of(problem.training),
+            losses=self._losses_of(problem.training),
             n_threads=problem.n_threads,
             memory_budget=self._room(problem),
             configuration=self.configuration,
             engine=evaluation.engine,
         )
 
-    def _loss_of(self, training: Rows) -> NamedLoss | None:
-        """What teams minimise; None: they are logistic regressions."""
-        return None
+    def _losses_of(self, training: Rows) -> tuple[NamedLoss, ...]:
+        """What teams of each target minimise; nothing: they are logistic regressions."""
+        return ()
 
     def _main_regime(self, generations: int) -> Regime:
         early = (g for g in self.configuration.early_snapshots if g < generations)
@@ -245,7 +245,7 @@ class GroveEstimator(Estimator):
             "strength_history_": {},
         }
         left_out = None
-        if problem.task.classes is None:  # classes have no intervals
+        if problem.task.classes is None and problem.task.n_targets == 1:  # others have no intervals
             training = problem.training
             model, outside, _ = main.fitted
             left_out = model.left_out(training.X, training.targets, outside, training.weight)
@@ -303,12 +303,15 @@ class GroveRegressor(GroveEstimator, Regressor):
         check_choice("loss", self.loss, LOSSES)
         check_shape_of_loss(self)
 
-    def _loss_of(self, training: Rows) -> NamedLoss:
-        return make_loss(self.loss, float(self.quantile), self.huber_delta, training.targets[0], training.weight)
+    def _losses_of(self, training: Rows) -> tuple[NamedLoss, ...]:
+        own = self.loss, float(self.quantile), self.huber_delta
+        return tuple(make_loss(*own, target, training.weight) for target in training.targets)
 
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
         task, targets = super()._encode(y)
-        if self.loss == "poisson" and not (targets.min() >= 0 and targets.max() > 0):
+        if self.loss == "huber" and self.huber_delta is not None and len(targets) > 1:
+            raise ValueError("huber_delta is in units of y, and several targets have their own; leave it None.")
+        if self.loss == "poisson" and not (targets.min() >= 0 and targets.max(axis=1).min() > 0):
             raise ValueError(
                 f"loss='poisson' needs a y that is nowhere negative, and not zero on every row; it goes from "
                 f"{targets.min():g} to {targets.max():g}. Choose another loss."
@@ -319,12 +322,13 @@ class GroveRegressor(GroveEstimator, Regressor):
 
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         known = ~np.isnan(out_of_fold[0])
-        y, weight = training.targets[0][known], None if training.weight is None else training.weight[known]
-        loss = self._loss_of(training)
-        variation = np.average(loss.of_rows(y, loss.constant(y, weight)), weights=weight)
-        if not variation > 0:
-            return float("nan")
-        return float(1.0 - np.average(loss.of_rows(y, out_of_fold[0][known]), weights=weight) / variation)
+        weight = None if training.weight is None else training.weight[known]
+        scores = []
+        for loss, y, said in zip(self._losses_of(training), training.targets, out_of_fold, strict=True):
+            before = np.average(loss.of_rows(y[known], loss.constant(y[known], weight)), weights=weight)
+            after = np.average(loss.of_rows(y[known], said[known]), weights=weight)
+            scores.append(1.0 - after / before if before > 0 else np.nan)
+        return float(np.mean(scores))
 
 
 @document(

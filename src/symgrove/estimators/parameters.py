@@ -6,7 +6,7 @@ the constructor that a dataclass gets, and an estimator adds its own by inheriti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
@@ -192,12 +192,16 @@ def check_loss(p: Any) -> None:
 
 def names_of_losses(p: Any) -> tuple[str, ...]:
     """Losses that an estimator of programs knows by name: those that need no link, if it has their parameters."""
-    return tuple(name for name in LOSSES if name != "poisson") if hasattr(p, "quantile") else ()
+    return tuple(name for name in LOSSES if name != "poisson") if _has_losses_by_name(p) else ()
+
+
+def _has_losses_by_name(p: Any) -> bool:
+    return "quantile" in {own.name for own in fields(p)}
 
 
 def check_shape_of_loss(p: Any) -> None:
     """Check the parameters of losses by name, where an estimator has them."""
-    if hasattr(p, "quantile"):
+    if _has_losses_by_name(p):
         check_number("quantile", p.quantile, 0, 1)
         check_number("huber_delta", p.huber_delta, 0, np.inf, is_optional=True)
 

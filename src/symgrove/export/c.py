@@ -66,6 +66,18 @@ double predict(const double *x) {
 }
 """
 
+_SEVERAL = """
+#define N_TARGETS {n_targets}
+const char *const symgrove_targets[N_TARGETS] = {{
+    {targets}
+}};
+
+/* Predictions of symgrove_targets, from features in the order of symgrove_features. */
+void predict(const double *x, double *predictions) {{
+    sg_targets(x, predictions);
+}}
+"""
+
 _CLASSES = """
 #define N_CLASSES {n_classes}
 const char *const symgrove_classes[N_CLASSES] = {{
@@ -142,6 +154,8 @@ def to_c(plan: Plan, version: str) -> str:
     features = ",\n    ".join(map(_string, plan.features))
     head = _HEAD.format(version=version, origin=plan.origin, n_features=len(plan.features), features=features)
     foot = _REGRESSION
+    if plan.columns:
+        foot = _SEVERAL.format(n_targets=len(plan.columns), targets=",\n    ".join(map(_string, plan.columns)))
     if plan.classes is not None:
         classes = ",\n    ".join(_string(str(c)) for c in plan.classes)
         foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes, correction=_correction(plan))

@@ -200,7 +200,8 @@ class _Layout:
         classes = self.plan.classes
         results = [f"work!{place}" for place in self.results]
         if classes is None:
-            return [("prediction", results[0])]
+            names = [f"prediction of {name}" for name in self.plan.columns] or ["prediction"]
+            return list(zip(names, results, strict=True))
         shares = _shares(results)
         if self.plan.correction is not None:
             shares = [f"work!{place}/({'+'.join(f'work!{r}' for r in self.raised)})" for place in self.raised]

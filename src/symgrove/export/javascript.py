@@ -58,6 +58,10 @@ _SPREAD = """  let spread = 0;  // of the members, of the last row
 """
 _REGRESSION = """  const predict = (row) => targets(numbersOf(row))[0];
   return {features, predict};"""
+_SEVERAL = """  const targetNames = %s;
+  // Predictions in the order of symgroveModel.targets.
+  const predict = (row) => targets(numbersOf(row));
+  return {features, targets: targetNames, predict};"""
 _INTERVALS = """  const predict = (row) => targets(numbersOf(row))[0];
   // Widths of intervals that hold 0.001, 0.002, ..., 0.999 of new values, in units of floor + slope * spread of the
   // members; null is infinite. A coverage in between is rounded up.
@@ -149,6 +153,8 @@ def _literal(value: object) -> str:
 def _regression(plan: Plan) -> str:
     """With intervals if they are known."""
     scores = plan.intervals
+    if plan.columns:
+        return _SEVERAL % _literal(plan.columns)
     if scores is None:
         return _REGRESSION
     factors = [scores.factor(place / 1000) for place in range(1, 1000)]

@@ -258,10 +258,11 @@ def _median(nodes: Nodes, block: MemberBlock, members: str, counts: str) -> str:
 
 
 def add_answers(plan: Plan, nodes: Nodes, targets: list[str], dtype: str) -> list[str]:
-    """Outputs: the prediction (n_rows, 1); for classes the label (n_rows,) and the probabilities."""
+    """Outputs: the predictions (n_rows, n_targets); for classes the label (n_rows,) and the probabilities."""
     op = nodes.op
     if plan.classes is None:
-        return [op("Cast", targets[0], to=_TYPES[dtype])]
+        found = targets[0] if len(targets) == 1 else op("Concat", *targets, axis=1)
+        return [op("Cast", found, to=_TYPES[dtype])]
     if len(targets) == 1:
         shares = op("Concat", op("Sub", nodes.scalar(1.0), targets[0]), targets[0], axis=1)
     else:
@@ -310,7 +311,7 @@ def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
         nodes.nodes.append(helper.make_node("Identity", [output], [name], name=name))
     kind = _TYPES[dtype]
     if plan.classes is None:
-        outputs = [helper.make_tensor_value_info("prediction", kind, ["n_rows", 1])]
+        outputs = [helper.make_tensor_value_info("prediction", kind, ["n_rows", len(plan.targets)])]
     else:
         outputs = [
             helper.make_tensor_value_info("label", label_type(plan.classes), ["n_rows"]),

@@ -85,6 +85,12 @@ def predict(X):
     """Prediction of each row."""
     return _targets(X)[0]
 '''
+_FOOT_SEVERAL = '''
+
+def predict(X):
+    """Predictions of TARGETS, a column for each, on each row."""
+    return _targets(X).T
+'''
 _FOOT_CLASSES = '''
 
 def predict_proba(X):
@@ -125,6 +131,8 @@ def to_python(plan: Plan, version: str) -> str:
             lines.append(f"b{label} = {_combine(label, block)}")
         bodies.append(_target(k, target.base, target.weights))
     classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
+    classes += f"TARGETS = {plan.columns!r}\n" if plan.columns else ""
+    foot = _FOOT_SEVERAL if plan.columns else _FOOT_REGRESSION
     head = _HEAD.format(version=version, origin=plan.origin, features=plan.features, classes=classes)
     helpers = "\n\n\n".join([*step_helpers(plan, "python", _HELPERS), *_parts(plan)])
     body = "\n    ".join([*lines, *bodies])
@@ -136,7 +144,7 @@ def to_python(plan: Plan, version: str) -> str:
         '    with np.errstate(all="ignore"):\n'
         "        return np.concatenate([_part(part.T) for part in parts], axis=1)\n"
         f"\n\ndef _part(x):\n    n = x.shape[1]\n    {body}\n    return np.stack([{found}])\n"
-        + (_FOOT_REGRESSION if plan.classes is None else _FOOT_CLASSES.format(correction=_correction(plan)))
+        + (foot if plan.classes is None else _FOOT_CLASSES.format(correction=_correction(plan)))
     )
 
 

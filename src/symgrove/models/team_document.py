@@ -78,11 +78,18 @@ def teams_from_document(
         standardization=standardization_from(entries, n_features),
         features=_range(entries, "feature_range", n_features, np.asarray),
         terms=_range(entries, "term_range", n_terms, np.asarray),
-        predictions=_range(entries, "prediction_range", 1, lambda a: float(a[0])),
+        predictions=_prediction_range(entries, n_targets),
         aggregation=entries.text("aggregation", ("interquartile", "mean")),
         loss=_loss(entries),
         errors=entries.numbers("errors", n_teams, is_optional=True),
     )
+
+
+def _prediction_range(entries: Entries, n_targets: int) -> Range | None:
+    """Of one target, or of each of several."""
+    if n_targets == 1:
+        return _range(entries, "prediction_range", 1, lambda a: float(a[0]))
+    return _range(entries, "prediction_range", n_targets, np.asarray)
 
 
 def _loss(entries: Entries) -> str:

@@ -204,7 +204,7 @@ def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) 
     if not stack.levels:
         return []
     if len(stack.base) > 1:
-        raise ValueError("teams of different classes share no sum; `ensemble_` has the sums of the teams.")
+        raise ValueError("teams of different classes or targets share no sum; `ensemble_` has the sums of the teams.")
     teams = stack.heaviest
     mean = teams.coefficients.mean(axis=0)
     order = np.argsort(-np.abs(mean), kind="stable")[:n_most]

@@ -66,7 +66,7 @@ class Teams:
         Of the features.
     features, terms, predictions : Range or None
         What training rows showed of standardised features, of terms, and of the target, or of its logarithm with the
-        Poisson loss; None: no clips.
+        Poisson loss, as numbers, or (n_targets,) of several; None: no clips.
     aggregation : "interquartile" or "mean"
     loss : str
         What teams were fitted by, one of TEAM_LOSSES. Sums are log odds if it is logistic, and logarithms of means if
@@ -138,8 +138,16 @@ class Teams:
             sums = product(self.coefficients, values) + self.intercept[:, None]
         if self.is_logistic:
             return 1.0 / (1.0 + np.exp(-np.clip(sums, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
-        sums = sums if self.predictions is None else self.predictions.clip(sums)
+        if self.predictions is not None:
+            low, high = (v if np.ndim(v) == 0 else v[self.target_of][:, None] for v in self.predictions)
+            sums = np.clip(sums, low, high)
         return np.exp(sums) if self.has_log_link else sums
+
+    def limits_of(self, target: int) -> Range | None:
+        """What a target's sums are kept within."""
+        if self.predictions is None:
+            return None
+        return Range(*(float(np.atleast_1d(v)[target if np.ndim(v) else 0]) for v in self.predictions))
 
     def combine(self, members: Matrix) -> Matrix:
         """What the teams of each target say together, (n_targets, n_rows)."""

@@ -44,8 +44,8 @@ class TeamSettings(NamedTuple):
     sampling : "bootstrap" or float
         How each team's rows are drawn.
     aggregation : str
-    loss : NamedLoss or None
-        Of numbers; None: labels, whose teams are logistic.
+    losses : tuple of NamedLoss
+        Of each target, if it is a number; empty: labels, whose teams are logistic.
     n_threads, memory_budget : int
     configuration : GroveConfiguration
     engine : str
@@ -57,11 +57,16 @@ class TeamSettings(NamedTuple):
     clip: bool
     sampling: str | float
     aggregation: str
-    loss: NamedLoss | None
+    losses: tuple[NamedLoss, ...]
     n_threads: int
     memory_budget: int
     configuration: GroveConfiguration
     engine: str
+
+    @property
+    def loss(self) -> NamedLoss | None:
+        """Of the first target; those of others differ at most in their units."""
+        return self.losses[0] if self.losses else None
 
 
 def make_evolutions(settings: TeamSettings, regime: Regime, training: Rows, seed: int) -> SideBySide[TeamEvolution]:
@@ -104,7 +109,7 @@ def _make_evolution(
     n_rows, n_features = training.X.shape
     row_weight = np.ones(n_rows) if training.weight is None else training.weight / training.weight.mean()
     n_targets = len(training.targets)
-    centre, scale = _centre_and_scale(training, settings.loss)
+    centre, scale = centres_and_scales(training, settings.loss)
     own = settings.configuration
     rules = regime.rules
     max_terms = own.most_terms(rules.max_terms, n_rows)
@@ -112,13 +117,13 @@ def _make_evolution(
         engine=engine,
         vary=_mixture(Forest(n_features, settings.primitives), training.X, standardization, regime, own, seed),
         counts=counts,
-        targets=(training.targets - centre) / scale,
+        targets=(training.targets - centre[:, None]) / scale[:, None],
         row_weight=row_weight,
         # No more may join than stay: room for them is taken for every team.
         rules=replace(rules, max_terms=max_terms, n_joining=min(rules.n_joining, max_terms)),
         candidates=own.candidates,
         n_close=own.most_judged(regime.n_teams * n_targets),
-        loss=team_loss(settings.loss, scale),
+        loss=team_loss(settings.loss, float(scale[0])),
         seed=seed,
     )
 
@@ -153,18 +158,22 @@ def _range_of_features(standardization: Standardization, X: Matrix) -> Range:
     return Range(np.min(low, axis=0), np.max(high, axis=0))
 
 
-def _centre_and_scale(training: Rows, loss: NamedLoss | None) -> tuple[float, float]:
-    """Of the target; labels stay as they are, counts are divided by their mean."""
+def centres_and_scales(training: Rows, loss: NamedLoss | None) -> tuple[Matrix, Matrix]:
+    """Of each target, (n_targets,); labels stay as they are, counts are divided by their mean."""
     if loss is None:
-        return 0.0, 1.0
-    y = training.targets[0]
+        return np.zeros(len(training.targets)), np.ones(len(training.targets))
+    centre, scale = zip(*(_centre_and_scale(y, training.weight, loss) for y in training.targets), strict=True)
+    return np.array(centre), np.array(scale)
+
+
+def _centre_and_scale(y: Matrix, weight: Matrix | None, loss: NamedLoss) -> tuple[float, float]:
     if isinstance(loss, Deviation):  # few large values must not decide
-        return weighted_quantile(y, training.weight, 0.5), robust_scale(y, training.weight)
+        return weighted_quantile(y, weight, 0.5), robust_scale(y, weight)
     if isinstance(loss, Poisson):
-        return 0.0, float(np.average(y, weights=training.weight)) or 1.0
+        return 0.0, float(np.average(y, weights=weight)) or 1.0
     reach = float(np.abs(y).max()) or 1.0  # squares of what is divided by it do not overflow
-    centre = reach * float(np.average(y / reach, weights=training.weight))
-    scale = reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=training.weight)))
+    centre = reach * float(np.average(y / reach, weights=weight))
+    scale = reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=weight)))
     return centre, scale if scale > 1e-12 * abs(centre) and np.isfinite(1.0 / scale) else 1.0
 
 
@@ -174,7 +183,7 @@ def to_teams(
     """The teams of the states as one ensemble with a forest of its own, in the units of the target."""
     evolutions = method.parts
     standardization = _standardization(settings, training)
-    centre, scale = _centre_and_scale(training, settings.loss)
+    centre, scale = centres_and_scales(training, settings.loss)
     forest = Forest(training.X.shape[1], settings.primitives)
     parts = [_collect(forest, *each) for each in zip(evolutions, states, strict=True)]
     # Populations may have the same program, features above all.
@@ -185,22 +194,25 @@ def to_teams(
     coefficients = np.concatenate([part.coefficients_of(programs) for part in parts])
     target_of = np.concatenate([evolution.target_of for evolution in evolutions])
     order = np.argsort(target_of, kind="stable")
-    shift, unit = (float(np.log(scale)), 1.0) if isinstance(settings.loss, Poisson) else (centre, scale)
+    has_log_link = isinstance(settings.loss, Poisson)
+    shift, unit = (np.log(scale), np.ones(scale.size)) if has_log_link else (centre, scale)
+    ranges = [_range_of_predictions(settings, *each) for each in zip(training.targets, scale.tolist(), strict=True)]
+    own = target_of[order]
     return Teams(
         forest=forest,
         programs=programs,
         centre=term_centre,
         spread=spread,
-        coefficients=unit * coefficients[order],
-        intercept=(shift + unit * np.concatenate([state.coefficients[:, 0] for state in states]))[order],
-        target_of=target_of[order],
+        coefficients=unit[own][:, None] * coefficients[order],
+        intercept=shift[own] + unit[own] * np.concatenate([state.coefficients[:, 0] for state in states])[order],
+        target_of=own,
         standardization=standardization,
         features=_range_of_features(standardization, training.X) if settings.clip else None,
         terms=Range(low, high) if settings.clip else None,
-        predictions=_range_of_predictions(settings, training.targets[0], scale),
+        predictions=_joined(ranges),
         aggregation=settings.aggregation,
         loss="logistic" if settings.loss is None else settings.loss.name,
-        errors=_in_units(settings.loss, np.concatenate([state.errors for state in states]), scale)[order],
+        errors=_in_units(settings.loss, np.concatenate([state.errors for state in states])[order], scale[own]),
     )
 
 
@@ -216,7 +228,15 @@ def _range_of_predictions(settings: TeamSettings, y: Matrix, scale: float) -> Ra
     return Range(low, high) if settings.clip and settings.loss is not None else None
 
 
-def _in_units(loss: NamedLoss | None, errors: Matrix, scale: float) -> Matrix:
+def _joined(ranges: list[Range | None]) -> Range | None:
+    """Of one target as numbers, of several as arrays."""
+    known = [each for each in ranges if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Range(*(np.array(ends) for ends in zip(*known, strict=True)))
+
+
+def _in_units(loss: NamedLoss | None, errors: Matrix, scale: Matrix) -> Matrix:
     """Mean losses of teams in the units of the target: of counts, deviances."""
     if isinstance(loss, Poisson):
         return 2.0 * scale * errors
@@ -240,7 +260,7 @@ def stack_of(
         Stack(
             levels=(to_teams(settings, method, own, training),),
             weights=np.ones(1),
-            base=base_of(training, settings.loss),
+            base=base_of(training, settings.losses),
             task=problem.task,
             primitives=settings.primitives,
             n_features=training.X.shape[1],
@@ -278,9 +298,10 @@ def _collect(forest: Forest, evolution: TeamEvolution, state: TeamState) -> _Col
     return _Collected(forest.copy_from(state.forest, roots), about, coefficients)
 
 
-def base_of(training: Rows, loss: NamedLoss | None) -> Matrix:
+def base_of(training: Rows, losses: Sequence[NamedLoss]) -> Matrix:
     """What is predicted if nothing is known of a row: the mean of each target, or what else the loss asks for."""
-    if isinstance(loss, Deviation):
-        return np.array([loss.constant(target, training.weight) for target in training.targets])
+    if losses and isinstance(losses[0], Deviation):
+        pairs = zip(losses, training.targets, strict=True)
+        return np.array([loss.constant(target, training.weight) for loss, target in pairs])
     reach = np.maximum(np.abs(training.targets).max(axis=1, keepdims=True), 1e-300)
     return reach[:, 0] * np.average(training.targets / reach, axis=1, weights=training.weight)

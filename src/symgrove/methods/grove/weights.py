@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from symgrove.blas import on_one_thread, product
-from symgrove.fitness.named_losses import NamedLoss, Squared
+from symgrove.fitness.named_losses import Deviation, NamedLoss, Squared
 from symgrove.methods.grove.configuration import Folds
-from symgrove.methods.grove.setup import base_of
+from symgrove.methods.grove.setup import base_of, centres_and_scales
 from symgrove.methods.problem import Rows
 
 Matrix = NDArray[np.float64]
@@ -39,35 +42,39 @@ def weigh(
     training: Rows,
     folds: Folds,
     *,
-    loss: NamedLoss | None,
+    losses: Sequence[NamedLoss],
     strongest: int,
 ) -> Strength:
     """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
-    `spread` is that of each level's teams, (n_levels, n_rows). Without a loss, targets are labels. If some rows were
+    `spread` is that of each level's teams, (n_levels, n_rows). Without losses, targets are labels. If some rows were
     never held out, the strongest level is alone unless the stack is clearly better.
     """
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     predictions = out_of_fold[:, :, known]
     targets = training.targets[:, known]
     row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
-    base = base_of(training, loss)
-    if loss is None:
+    base = base_of(training, losses)
+    if not losses:
         weights = mixture_weights(predictions, targets, base, row_weight)
+    elif len(losses) == 1:
+        weights = reweighted_stack(predictions[:, 0], targets[0], float(base[0]), row_weight, losses[0])
     else:
-        weights = reweighted_stack(predictions[:, 0], targets[0], float(base[0]), row_weight, loss)
+        _, scale = centres_and_scales(training, losses[0])
+        weights = _weights_of_several(predictions, targets, base, row_weight, losses[0], scale)
     weights = np.where(weights < folds.smallest_weight, 0.0, weights)
-    losses = _losses(_stacked(predictions, weights, base), targets, loss)
+    of_rows = partial(_losses, targets=targets, losses=losses, base=base, row_weight=row_weight)
+    found = of_rows(_stacked(predictions, weights, base))
     if not known.all():
         alone = np.zeros(weights.size)
         alone[strongest] = 1.0
-        difference = _losses(predictions[strongest], targets, loss) - losses
+        difference = of_rows(predictions[strongest]) - found
         mean, error = _mean_and_error(difference, row_weight)
         if mean < folds.clearly * error:
-            weights, losses = alone, losses + difference
+            weights, found = alone, found + difference
     stacked = np.full(out_of_fold.shape[1:], np.nan)
     stacked[:, known] = _stacked(predictions, weights, base)
-    return Strength(weights, stacked, product(weights, spread), float(np.average(losses, weights=row_weight)))
+    return Strength(weights, stacked, product(weights, spread), float(np.average(found, weights=row_weight)))
 
 
 def _mean_and_error(values: Matrix, weight: Matrix) -> tuple[float, float]:
@@ -81,14 +88,26 @@ def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
     return base[:, None] + np.einsum("l,ltn->tn", weights, predictions - base[:, None])
 
 
-def _losses(prediction: Matrix, targets: Matrix, loss: NamedLoss | None) -> Matrix:
-    """Loss on every row; of labels, minus the logarithm of their probability."""
-    if loss is not None:
-        return loss.of_rows(targets[0], prediction[0])
+def _losses(
+    prediction: Matrix, targets: Matrix, losses: Sequence[NamedLoss], base: Matrix, row_weight: Matrix
+) -> Matrix:
+    """Loss on every row; of several targets the mean, each in units of that of the base.
+
+    Of labels, minus the logarithm of their probability.
+    """
+    if len(losses) == 1:
+        return losses[0].of_rows(targets[0], prediction[0])
+    if losses:
+        units = [
+            float(np.average(loss.of_rows(y, np.full(y.size, b)), weights=row_weight)) or 1.0
+            for loss, y, b in zip(losses, targets, base, strict=True)
+        ]
+        each = zip(losses, targets, prediction, units, strict=True)
+        return np.mean([loss.of_rows(y, said) / unit for loss, y, said, unit in each], axis=0)
     return -np.log(np.clip(_of_the_label(prediction[None], targets)[0], *PROBABILITIES))
 
 
-def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matrix) -> Matrix:
+def stack_weights(predictions: Matrix, y: Matrix, base: float | Matrix, row_weight: Matrix) -> Matrix:
     """Least squares with weights that are not negative and sum to at most one.
 
     The sum is one with a column of zeros, whose weight is that of the base.
@@ -103,7 +122,20 @@ def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matri
     return weights / max(1.0, weights.sum())
 
 
-def reweighted_stack(predictions: Matrix, y: Matrix, base: float, row_weight: Matrix, loss: NamedLoss) -> Matrix:
+def _weights_of_several(
+    predictions: Matrix, targets: Matrix, base: Matrix, row_weight: Matrix, loss: NamedLoss, scale: Matrix
+) -> Matrix:
+    """One set of weights for all targets: rows of each target, divided by its scale, below those of the one before."""
+    n_levels, _, n_rows = predictions.shape
+    if isinstance(loss, Deviation):
+        loss = replace(loss, delta=loss.delta / scale[0])
+    y, stacked = (targets / scale[:, None]).ravel(), (predictions / scale[:, None]).reshape(n_levels, -1)
+    return reweighted_stack(stacked, y, np.repeat(base / scale, n_rows), np.tile(row_weight, len(targets)), loss)
+
+
+def reweighted_stack(
+    predictions: Matrix, y: Matrix, base: float | Matrix, row_weight: Matrix, loss: NamedLoss
+) -> Matrix:
     """Weights as of `stack_weights` for any loss: the best of some rounds of reweighted least squares."""
 
     def mean_loss(weights: Matrix) -> float:
