@@ -203,6 +203,13 @@ TWO_CLASSES = (
 )
 
 
+_TARGETS = (
+    "`y` may have columns: then predictions have them too, and a member says which is its `target`. Intervals and "
+    "`calibration` are for one target."
+)
+_SQUARES = "What is minimised are squares; for other losses see Grove and 2SEGP."
+
+
 def document(
     summary: str,
     text: str,
@@ -220,7 +227,8 @@ def document(
         is_classifier = issubclass(estimator, Classifier)
         if not is_classifier:
             del known["classes_"]
-        notes = [_NOTES, classes] if is_classifier else [_NOTES]
+        notes = [_NOTES, classes] if is_classifier else [_NOTES, _TARGETS]
+        notes += [_SQUARES] if not is_classifier and not has_names else []
         sections = [
             summary,
             _wrap(text),
