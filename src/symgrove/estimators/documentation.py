@@ -221,14 +221,14 @@ def document(
     """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have."""
 
     def write(estimator: Estimator) -> Estimator:
-        has_names = "quantile" in {field.name for field in fields(estimator)}
-        own = {**PARAMETERS, **({"loss": _LOSS_BY_NAME} if has_names else {}), **(parameters or {})}
+        names = {field.name for field in fields(estimator)}
+        own = {**PARAMETERS, **({"loss": _LOSS_BY_NAME} if "quantile" in names else {}), **(parameters or {})}
         known = {name: entry for name, entry in {**ATTRIBUTES, **(attributes or {})}.items() if entry is not None}
         is_classifier = issubclass(estimator, Classifier)
         if not is_classifier:
             del known["classes_"]
         notes = [_NOTES, classes] if is_classifier else [_NOTES, _TARGETS]
-        notes += [_SQUARES] if not is_classifier and not has_names else []
+        notes += [_SQUARES] if not is_classifier and "loss" not in names else []
         sections = [
             summary,
             _wrap(text),
