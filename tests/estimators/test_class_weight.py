@@ -20,8 +20,9 @@ def test_class_weights_are_sample_weights(kind, class_weight):
     as_rows = kind(**CLASSIFIERS[kind]).fit(X, y, sample_weight=own * compute_sample_weight(class_weight, y))
     np.testing.assert_array_equal(weighted.predict_proba(X), as_rows.predict_proba(X))
     np.testing.assert_array_equal(weighted.history_["errors"], as_rows.history_["errors"])
-    plain = kind(**CLASSIFIERS[kind]).fit(X, y, sample_weight=own)
-    assert (plain.history_["errors"] != weighted.history_["errors"]).any()
+    if class_weight == "balanced":
+        plain = kind(**CLASSIFIERS[kind]).fit(X, y, sample_weight=own)
+        assert (plain.history_["errors"] != weighted.history_["errors"]).any()
 
 
 def test_classes_that_are_not_named_weigh_one():

@@ -69,8 +69,10 @@ def test_a_large_logarithm_does_not_overflow():
     assert np.isfinite(loss.curvature(1.0, 1.0, 1e6))
 
 
-@pytest.mark.parametrize("name", ["absolute", "huber", "quantile", "poisson"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("absolute", "float64"), ("huber", "float64"), ("quantile", "float32"), ("poisson", "float64")],
+)
 def test_a_team_comes_close_to_its_best_coefficients(name, dtype):
     """Against a refit from scratch of the penalised loss, by a program for any function."""
     X, y = make_friedman1(150, noise=1.0, random_state=0)
