@@ -51,8 +51,8 @@ def need(program):
 
 def shaped(plan, values):
     values = np.asarray(values, dtype=np.float64)
-    if plan.columns:
-        return values.reshape(-1, len(plan.columns))
+    if plan.target_names:
+        return values.reshape(-1, len(plan.target_names))
     return values.ravel() if plan.classes is None else values.reshape(-1, len(plan.classes))
 
 
@@ -72,7 +72,7 @@ def run_python(plan, X, folder):
 def run_c(plan, X, folder):
     need("gcc")
     source = export(plan, "c", None, {}) + C_MAIN % (
-        C_SEVERAL if plan.columns else C_NUMBER if plan.classes is None else C_CLASSES
+        C_SEVERAL if plan.target_names else C_NUMBER if plan.classes is None else C_CLASSES
     )
     (folder / "model.c").write_text(source)
     flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror"]

@@ -91,7 +91,7 @@ def _answers(
     estimator: Estimator, X: Any, *, probabilities: bool, spread: bool, interval: float | None
 ) -> dict[str, list[Any]]:
     from symgrove.estimators.classifier import Classifier
-    from symgrove.estimators.fitted import columns_of
+    from symgrove.estimators.fitted import target_names_of
     from symgrove.estimators.regressor import Regressor
 
     if probabilities and not isinstance(estimator, Classifier):
@@ -100,7 +100,7 @@ def _answers(
         raise ValueError("--std is for numbers; this model predicts classes.")
     if interval is not None and not isinstance(estimator, Regressor):
         raise ValueError("--interval is for numbers; this model predicts classes.")
-    columns = columns_of(estimator)
+    columns = target_names_of(estimator)
     found = _named("prediction", columns, estimator.predict(X).T.tolist() if len(X) else [])
     if spread and isinstance(estimator, Regressor):
         found |= _named("std", columns, estimator.predict(X, return_std=True)[1].T.tolist() if len(X) else [])

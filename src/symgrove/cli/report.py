@@ -64,9 +64,9 @@ def _rows(estimator: Estimator, table: Any, target: str | None) -> tuple[Any, An
     from symgrove.cli.fit import NamedColumns
     from symgrove.cli.predict import features_of
     from symgrove.cli.preparation import check_column
-    from symgrove.estimators.fitted import columns_of, table_of
+    from symgrove.estimators.fitted import target_names_of, table_of
 
-    if columns_of(estimator):
+    if target_names_of(estimator):
         raise ValueError("a report is about a model of one target; fit a model for each.")
     name = target or (table_of(estimator) or {"target": None})["target"]
     if name is None:

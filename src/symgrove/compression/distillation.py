@@ -21,7 +21,7 @@ from symgrove.compression.smaller import (
 )
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, columns_of, names_of, seen_by, table_of
+from symgrove.estimators.fitted import classes_of, target_names_of, names_of, seen_by, table_of
 from symgrove.estimators.grove import GroveClassifier, GroveEstimator, GroveRegressor
 from symgrove.inspection._input import checked
 from symgrove.models.pruning import make_folds
@@ -57,8 +57,10 @@ def distill(
     X = checked(model, X)
     check_whole("max_size", max_size, 1)
     classes = classes_of(model)
-    if columns_of(model):
-        raise ValueError(f"one formula has one target, not {len(columns_of(model))}. Fit a model for each column of y.")
+    if target_names_of(model):
+        raise ValueError(
+            f"one formula has one target, not {len(target_names_of(model))}. Fit a model for each column of y."
+        )
     if classes is not None and classes.size > 2:
         raise ValueError(f"one formula tells two classes apart, not {classes.size}: use `simplify_ensemble`.")
     if len(X) < FEWEST_ROWS:

@@ -50,11 +50,11 @@ def classes_of(estimator: Estimator) -> NDArray[Any] | None:
     return estimator.model_.task.classes
 
 
-def columns_of(estimator: Estimator) -> tuple[str, ...]:
+def target_names_of(estimator: Estimator) -> tuple[str, ...]:
     """Names of the targets, if a regressor was fitted on several."""
     check_is_fitted(estimator)
     task = estimator.model_.task
-    return task.columns if isinstance(task, Regression) else ()
+    return task.target_names if isinstance(task, Regression) else ()
 
 
 def names_of(estimator: Estimator) -> Names:

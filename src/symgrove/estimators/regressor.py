@@ -32,7 +32,7 @@ class Regressor(RegressorMixin, Estimator):
     """Base of the estimators that predict a number."""
 
     _uncertainty: Intervals | None
-    _columns: tuple[str, ...]  # names of several targets
+    _target_names: tuple[str, ...]  # names of several targets
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -40,15 +40,15 @@ class Regressor(RegressorMixin, Estimator):
         return tags
 
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
-        return encode_numbers(y, self._columns if y.ndim == 2 else ())
+        return encode_numbers(y, self._target_names if y.ndim == 2 else ())
 
     def _check_target(self, y: Any) -> dict[str, Any]:
         given = np.asarray(y)
         check_no_dates("y", given)
-        self._columns = _columns_of(y, given)
-        if self._columns and self.calibration is not None:
-            raise ValueError(f"calibration is for one target, and y has {len(self._columns)} columns. {_ONE_EACH}")
-        return {"y_numeric": True, "multi_output": bool(self._columns)}
+        self._target_names = _names_of_columns(y, given)
+        if self._target_names and self.calibration is not None:
+            raise ValueError(f"calibration is for one target, and y has {len(self._target_names)} columns. {_ONE_EACH}")
+        return {"y_numeric": True, "multi_output": bool(self._target_names)}
 
     def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
         if problem.task.n_targets > 1:
@@ -185,7 +185,7 @@ class Regressor(RegressorMixin, Estimator):
         return self._intervals.calibration(method)
 
 
-def _columns_of(y: Any, given: NDArray[Any]) -> tuple[str, ...]:
+def _names_of_columns(y: Any, given: NDArray[Any]) -> tuple[str, ...]:
     """Names of several targets; none if there is one."""
     if given.ndim != 2 or given.shape[1] < 2:
         return ()

@@ -154,8 +154,10 @@ def to_c(plan: Plan, version: str) -> str:
     features = ",\n    ".join(map(_string, plan.features))
     head = _HEAD.format(version=version, origin=plan.origin, n_features=len(plan.features), features=features)
     foot = _REGRESSION
-    if plan.columns:
-        foot = _SEVERAL.format(n_targets=len(plan.columns), targets=",\n    ".join(map(_string, plan.columns)))
+    if plan.target_names:
+        foot = _SEVERAL.format(
+            n_targets=len(plan.target_names), targets=",\n    ".join(map(_string, plan.target_names))
+        )
     if plan.classes is not None:
         classes = ",\n    ".join(_string(str(c)) for c in plan.classes)
         foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes, correction=_correction(plan))

@@ -107,7 +107,7 @@ def _step_name(own: _Style, plan: Plan, step: int) -> str:
 
 def _result_name(own: _Style, plan: Plan, k: int) -> str:
     if plan.classes is None:
-        return own.call("prediction", [own.feature(plan.columns[k])] if plan.columns else [])
+        return own.call("prediction", [own.feature(plan.target_names[k])] if plan.target_names else [])
     if len(plan.classes) == 2:
         name = "probability" if plan.correction is None else "share"
         return own.call(name, [own.feature(str(plan.classes[1]))])

@@ -200,7 +200,7 @@ class _Layout:
         classes = self.plan.classes
         results = [f"work!{place}" for place in self.results]
         if classes is None:
-            names = [f"prediction of {name}" for name in self.plan.columns] or ["prediction"]
+            names = [f"prediction of {name}" for name in self.plan.target_names] or ["prediction"]
             return list(zip(names, results, strict=True))
         shares = _shares(results)
         if self.plan.correction is not None:

@@ -153,8 +153,8 @@ def _literal(value: object) -> str:
 def _regression(plan: Plan) -> str:
     """With intervals if they are known."""
     scores = plan.intervals
-    if plan.columns:
-        return _SEVERAL % _literal(plan.columns)
+    if plan.target_names:
+        return _SEVERAL % _literal(plan.target_names)
     if scores is None:
         return _REGRESSION
     factors = [scores.factor(place / 1000) for place in range(1, 1000)]

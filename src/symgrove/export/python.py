@@ -131,8 +131,8 @@ def to_python(plan: Plan, version: str) -> str:
             lines.append(f"b{label} = {_combine(label, block)}")
         bodies.append(_target(k, target.base, target.weights))
     classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
-    classes += f"TARGETS = {plan.columns!r}\n" if plan.columns else ""
-    foot = _FOOT_SEVERAL if plan.columns else _FOOT_REGRESSION
+    classes += f"TARGETS = {plan.target_names!r}\n" if plan.target_names else ""
+    foot = _FOOT_SEVERAL if plan.target_names else _FOOT_REGRESSION
     head = _HEAD.format(version=version, origin=plan.origin, features=plan.features, classes=classes)
     helpers = "\n\n\n".join([*step_helpers(plan, "python", _HELPERS), *_parts(plan)])
     body = "\n    ".join([*lines, *bodies])

@@ -343,7 +343,7 @@ class _Query:
     def _answers(self, classes: Sequence[object] | None) -> list[str]:
         p = self.prefix
         if classes is None:
-            names = [f"prediction of {name}" for name in self.plan.columns] or ["prediction"]
+            names = [f"prediction of {name}" for name in self.plan.target_names] or ["prediction"]
             numbers = [self._if_complete(f"{p}y{k}") for k in range(len(names))]
             return [f"{text} AS {quote(self._free(name))}" for text, name in zip(numbers, names, strict=True)]
         if len(classes) == 2:

@@ -32,7 +32,7 @@ def to_sympy(plan: Plan, version: str) -> Any:
                 base + sum((w * (b - base) for w, b in zip(target.weights, blocks, strict=True)), sympy.S.Zero)
             )
     if plan.classes is None:
-        return targets if plan.columns else targets[0]
+        return targets if plan.target_names else targets[0]
     if len(targets) == 1:
         shares = [1 - targets[0], targets[0]]
     else:

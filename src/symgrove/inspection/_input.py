@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, columns_of, correction_of, labels_of, rows_of
+from symgrove.estimators.fitted import classes_of, target_names_of, correction_of, labels_of, rows_of
 from symgrove.models.checked_rows import CheckedRows, checked_target
 
 Matrix = NDArray[np.float64]
@@ -35,9 +35,9 @@ def checked(model: Estimator, X: Any) -> Matrix:
 def rows_and_target(model: Estimator, X: Any, y: Any) -> tuple[Matrix, NDArray[Any], Matrix]:
     """Rows and targets, of the same length, the targets also as they were for the fit, (n_targets, n_rows)."""
     X = checked(model, X)
-    if len(columns_of(model)) > 1:
+    if len(target_names_of(model)) > 1:
         raise ValueError(
-            f"this is for models of one target; {type(model).__name__} was fitted on {len(columns_of(model))} columns "
+            f"this is for models of one target; {type(model).__name__} was fitted on {len(target_names_of(model))} columns "
             "of y. Fit a model for each column."
         )
     y, targets = checked_target(y, classes_of(model))
@@ -74,11 +74,11 @@ def some_rows(n_rows: int, n_most: int, random_state: int) -> NDArray[np.intp]:
 def class_index(model: Estimator, target: Any) -> int | None:
     """The place of a class, the last one if none is given, or of one of several targets; None if there is only one."""
     check_ours(model)
-    classes, columns = classes_of(model), columns_of(model)
-    if columns:
-        if target not in columns:
-            raise ValueError(f"target must be one of {list(columns)}, got {target!r}.")
-        return columns.index(target)
+    classes, names = classes_of(model), target_names_of(model)
+    if names:
+        if target not in names:
+            raise ValueError(f"target must be one of {list(names)}, got {target!r}.")
+        return names.index(target)
     if classes is None:
         if target is not None:
             raise ValueError(f"target is the label of a class, and this is a regressor; got {target!r}.")

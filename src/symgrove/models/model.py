@@ -143,5 +143,7 @@ class Model(ABC):
         graph = Graph()
         targets = self.plan_targets(graph)
         classes = plain_labels(self.task.classes)
-        columns = [] if classes is not None or self.task.targets is None else self.task.targets.tolist()
-        return Plan(origin, features, classes, graph.steps, targets, correction, intervals, graph.names, columns)
+        names = [] if classes is not None or self.task.targets is None else self.task.targets.tolist()
+        return Plan(
+            origin, features, classes, graph.steps, targets, correction, intervals, graph.names, target_names=names
+        )

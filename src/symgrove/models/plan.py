@@ -112,7 +112,7 @@ class Plan:
         How wide intervals are, in languages that have them.
     names : dict
         Of steps that equations show under a name: "dimension" and its number, or "distance" and the place of a class.
-    columns : list of str
+    target_names : list of str
         Names of the targets if they are several numbers; else empty.
     """
 
@@ -124,7 +124,7 @@ class Plan:
     correction: Correction | None = None
     intervals: ConformalScores | None = None
     names: dict[int, tuple[str, int]] = field(default_factory=dict)
-    columns: list[str] = field(default_factory=list)
+    target_names: list[str] = field(default_factory=list)
 
     @property
     def blocks(self) -> list[MemberBlock]:

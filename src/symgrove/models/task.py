@@ -71,9 +71,9 @@ class Task(ABC):
 
 @dataclass(frozen=True)
 class Regression(Task):
-    """The target is a number, or several: then `columns` are their names."""
+    """The target is a number, or several: then `target_names` are their names."""
 
-    columns: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
 
     @property
     def classes(self) -> None:
@@ -81,11 +81,11 @@ class Regression(Task):
 
     @property
     def n_targets(self) -> int:
-        return len(self.columns) or 1
+        return len(self.target_names) or 1
 
     @property
     def targets(self) -> NDArray[Any] | None:
-        return np.array(self.columns, dtype=object) if self.columns else None
+        return np.array(self.target_names, dtype=object) if self.target_names else None
 
     def loss(self, *, linear_scaling: bool, threshold: float = THRESHOLD) -> Loss:
         return MeanSquaredError(linear_scaling)
@@ -171,12 +171,12 @@ def _r2(prediction: Matrix, y: Matrix, weight: Matrix | None) -> float:
         return float(1.0 - product(w, (y - prediction[is_known]) ** 2) / variation)
 
 
-def encode_numbers(y: NDArray[Any], columns: tuple[str, ...] = ()) -> tuple[Regression, Matrix]:
-    """Targets of numbers, (n_targets, n_rows); `columns` are names of several."""
+def encode_numbers(y: NDArray[Any], names: tuple[str, ...] = ()) -> tuple[Regression, Matrix]:
+    """Targets of numbers, (n_targets, n_rows); `names` are those of several."""
     numbers = np.asarray(y, dtype=np.float64)
-    if not columns:
+    if not names:
         return Regression(), numbers[None, :]
-    return Regression(columns), np.ascontiguousarray(numbers.T)
+    return Regression(names), np.ascontiguousarray(numbers.T)
 
 
 def encode_labels(y: NDArray[Any]) -> tuple[Classification, Matrix]:

@@ -15,7 +15,7 @@ from symgrove import estimators
 from symgrove._missing import MissingFunction
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import columns_of, names_of, parameters_of, seen_by, table_of, uncertainty_of
+from symgrove.estimators.fitted import target_names_of, names_of, parameters_of, seen_by, table_of, uncertainty_of
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.forest.primitives import Primitive, PrimitiveSet
 from symgrove.models.calibration import correction_from_document
@@ -111,9 +111,9 @@ def model_to_document(estimator: Estimator) -> Document:
     learned = uncertainty_of(estimator)
     seen = seen_by(estimator)
     marks = {name: seen.get(name) for name in SEEN}
-    columns = columns_of(estimator)
+    targets = target_names_of(estimator)
     return {
-        **({"targets": list(columns)} if columns else {}),
+        **({"targets": list(targets)} if targets else {}),
         "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
         "epsilon": primitives.epsilon,
         **estimator.model_.document(),
@@ -195,7 +195,7 @@ def from_document(
 
 def set_model(estimator: Estimator, entries: Entries, primitives: PrimitiveSet, allowance: Allowance) -> None:
     """Give an estimator, otherwise as it was when fitted, what `model_to_document` took from it."""
-    task: Task = Regression(_columns(entries))
+    task: Task = Regression(_target_names(entries))
     if isinstance(estimator, Classifier):
         task = Classification(estimator.classes_)
     own = entries, task, estimator.n_features_in_, primitives, allowance
@@ -301,7 +301,7 @@ def _feature_names(entries: Entries, n_features: int) -> list[str] | None:
     return names
 
 
-def _columns(entries: Entries) -> tuple[str, ...]:
+def _target_names(entries: Entries) -> tuple[str, ...]:
     """Names of several targets; most files have one, and no name."""
     if "targets" not in entries:
         return ()
