@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from symgrove import CpuEngine, Forest, bootstrap_counts, make_dataset, row_loss
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre
+from symgrove.fitness.named_losses import Deviation
 from symgrove.fitness.scaling import Scaling
 from tests.naive import fitness as naive_fitness
 from tests.naive import programs as naive
@@ -173,8 +174,16 @@ def test_errors_are_weighted_sums_of_the_row_loss(make_engine, dtype, kind):
                 np.testing.assert_allclose(sums[p, j], expected, rtol=1e-12 if dtype == "float64" else 1e-4)
 
 
-@pytest.mark.parametrize("loss", [naive_fitness.absolute, naive_fitness.pinball, naive_fitness.huber])
-def test_errors_of_a_loss_of_ones_own_are_its_weighted_sums(make_engine, dtype, loss):
+DEVIATIONS = {
+    naive_fitness.absolute: Deviation("absolute"),
+    naive_fitness.pinball: Deviation("quantile", 0.9, 0.1),
+    naive_fitness.huber: Deviation("huber", delta=1.0),
+}
+
+
+@pytest.mark.parametrize("loss", DEVIATIONS)
+@pytest.mark.parametrize("is_own", [True, False])
+def test_errors_of_other_losses_are_their_weighted_sums(make_engine, dtype, loss, is_own):
     forest = Forest(3, ALL)
     X, y = random_data(3, 2300, dtype=dtype)
     engine = make_engine(make_dataset(X, y, dtype))
@@ -182,11 +191,11 @@ def test_errors_of_a_loss_of_ones_own_are_its_weighted_sums(make_engine, dtype, 
     roots = [forest.feature(1), forest.feature(0)]
     rng = np.random.default_rng(1)
     scaling = Scaling(rng.normal(size=(2, 5)), rng.normal(size=(2, 5)) + 5)
-    sums = engine.errors(forest, roots, scaling, samples, row_loss(loss))
+    sums = engine.errors(forest, roots, scaling, samples, row_loss(loss) if is_own else DEVIATIONS[loss])
     for p, output in enumerate(engine.outputs(forest, roots)):
         for j, w in enumerate(samples.weights):
             expected = naive_fitness.mean_loss(loss, output, y, w, scaling.slope[p, j], scaling.intercept[p, j])
-            np.testing.assert_allclose(sums[p, j] / samples.total[j], expected, rtol=1e-13)
+            np.testing.assert_allclose(sums[p, j] / samples.total[j], expected, rtol=1e-12)
 
 
 def test_errors_of_outputs_that_are_not_finite_are_nan(make_engine, dtype):
@@ -197,7 +206,7 @@ def test_errors_of_outputs_that_are_not_finite_are_nan(make_engine, dtype):
     samples = engine.prepare(np.ones((3, 29)))
     scaling = Scaling(np.ones((1, 3)), np.zeros((1, 3)))
     bounded = row_loss(lambda y, prediction: 1.0 if y > prediction else 0.0, name="bounded")
-    for each in (*RowLoss, bounded):
+    for each in (*RowLoss, bounded, *DEVIATIONS.values()):
         assert not np.isfinite(engine.errors(forest, [root], scaling, samples, each)).any()
     assert not np.isfinite(engine.moments(forest, [root], samples).reach).any()
 

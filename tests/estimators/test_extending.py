@@ -135,7 +135,7 @@ def test_early_stopping_and_resuming_follow_the_loss(data, tmp_path):
     ("parameters", "message"),
     [
         ({"variation": 3}, r"variation must be None or a function \(forest, parents, donors, rng\).*got 3"),
-        ({"loss": "absolute"}, r"loss must be None or a function \(y, prediction\).*got 'absolute'"),
+        ({"loss": "log"}, r"loss must be one of 'squared'.* or a function \(y, prediction\).*got 'log'"),
         ({"loss": lambda y: y}, "takes 1 arguments; it must take two"),
         ({"variation": lambda f, p, d, r: p[1:]}, r"ids of 40 children.*got shape \(39,\)"),
         ({"variation": lambda f, p, d, r: p + 10**6}, "ids of 40 children.*does not exist"),

@@ -282,14 +282,6 @@ def test_odd_data(data):
     assert np.isfinite(far).all()
 
 
-def test_class_weights_are_checked(data):
-    X, y = data[0], (data[1] > np.quantile(data[1], 0.8)).astype(int)
-    with pytest.raises(ValueError, match="sample_weight"):
-        sg.GroveClassifier(**SMALL, class_weight={0: -1, 1: 1}).fit(X, y)
-    with pytest.raises(ValueError, match="only one class"):
-        sg.GroveClassifier(**SMALL, class_weight={0: 0, 1: 1}).fit(X, y)
-
-
 @pytest.mark.parametrize("kind", [sg.GroveRegressor, sg.GroveClassifier])
 def test_the_smallest_budget_is_enough(kind):
     """Also for the evolutions on folds."""

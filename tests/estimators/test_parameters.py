@@ -94,6 +94,18 @@ PROGRAMS = [
     ("loss", MISSING_LOSS, "the loss of this model was a function of yours, 'mine'"),
     ("variation", 3, "variation must be None or a function (forest, parents, donors, rng) -> children, got 3."),
 ]
+NAMES = "'squared', 'absolute', 'huber', 'quantile'"
+LOSS = [
+    (
+        "loss",
+        "poisson",
+        f"loss must be one of {NAMES} or a function (y, prediction) -> loss on one row, got 'poisson'.",
+    ),
+    ("loss", "poisson", "The Poisson loss needs a logarithm as its link, which GroveRegressor has."),
+    ("loss", MISSING_LOSS, "the loss of this model was a function of yours, 'mine'"),
+    *number("quantile", "above 0 and below 1", 0, 1, None),
+    *number("huber_delta", "above 0 and below inf or None", 0, np.inf),
+]
 # Seeds are scikit-learn's to check, and rates those of the variation: see the last test. Columns need data.
 ELSEWHERE = {"random_state", "p_crossover", "p_mutation", "categorical_features"}
 
@@ -277,17 +289,17 @@ GROVE = [
     *(("sampling", value, SHARE.format(value)) for value in (1.5, 0.0, 1, "jackknife", None)),
 ]
 OWN = {
-    sg.TwoSEGPRegressor: [*TWO_SEGP, *AGGREGATION],
+    sg.TwoSEGPRegressor: [*TWO_SEGP, *AGGREGATION, *LOSS],
     sg.TwoSEGPClassifier: TWO_SEGP,
-    sg.ClassicGPRegressor: CLASSIC_GP,
+    sg.ClassicGPRegressor: [*CLASSIC_GP, *LOSS],
     sg.ClassicGPClassifier: CLASSIC_GP,
     sg.StandardGPClassifier: STANDARD_GP,
-    sg.IndependentGPRegressor: [*INDEPENDENT_GP, *AGGREGATION],
+    sg.IndependentGPRegressor: [*INDEPENDENT_GP, *AGGREGATION, *LOSS],
     sg.IndependentGPClassifier: INDEPENDENT_GP,
-    sg.DivNichGPRegressor: [*DIVNICH_GP, *AGGREGATION],
+    sg.DivNichGPRegressor: [*DIVNICH_GP, *AGGREGATION, *LOSS],
     sg.DivNichGPClassifier: DIVNICH_GP,
-    sg.SpatialGPRegressor: SPATIAL_GP,
-    sg.GOMEARegressor: [*GOMEA, *AGGREGATION],
+    sg.SpatialGPRegressor: [*SPATIAL_GP, *LOSS],
+    sg.GOMEARegressor: [*(case for case in GOMEA if case[0] != "loss"), *AGGREGATION, *LOSS],
     sg.GOMEAClassifier: GOMEA,
     sg.GSGPRegressor: GSGP,
     sg.RDORegressor: RDO,
@@ -296,7 +308,11 @@ OWN = {
     sg.GPTIPSRegressor: GPTIPS,
     sg.M3GPRegressor: M3GP,
     sg.M3GPClassifier: [*M3GP, *choice("covariance", "'centred', 'uncentred'", "pooled")],
-    sg.GroveRegressor: GROVE,
+    sg.GroveRegressor: [
+        *GROVE,
+        *choice("loss", f"{NAMES}, 'poisson'", "log"),
+        *(case for case in LOSS if case[0] != "loss"),
+    ],
     sg.GroveClassifier: GROVE,
 }
 each_estimator = pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.__name__)
@@ -346,7 +362,7 @@ def test_what_a_method_has_of_its_own_is_checked(kind):
     kind(**METHODS[kind]).check_parameters()
     assert_refused(lambda **given: kind(**given).check_parameters(), OWN[kind])
     shared = ProgramParameters if issubclass(kind, ProgramParameters) else EvolutionParameters
-    is_optional = {"class_weight"} if kind is sg.GroveClassifier else set()  # scikit-learn's to check
+    is_optional = {"class_weight"} if hasattr(kind, "predict_proba") else set()  # checked with the labels
     assert parameters_of(kind) - parameters_of(shared) - is_optional <= names_of(OWN[kind])
 
 

@@ -26,6 +26,7 @@ int main(void) {
 }
 """
 C_NUMBER = "double y = predict(x); fwrite(&y, sizeof y, 1, stdout);"
+C_SEVERAL = "double y[N_TARGETS]; predict(x, y); fwrite(y, sizeof(double), N_TARGETS, stdout);"
 C_CLASSES = "double p[N_CLASSES]; predict_proba(x, p); fwrite(p, sizeof(double), N_CLASSES, stdout);"
 NODE = """
 const fs = require("fs");
@@ -35,7 +36,7 @@ const X = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8);
 const n = model.features.length, found = [];
 for (let i = 0; i < X.length; i += n) {
   const row = Array.from(X.subarray(i, i + n));
-  if (model.predictProba) found.push(...model.predictProba(row)); else found.push(model.predict(row));
+  if (model.predictProba) found.push(...model.predictProba(row)); else found.push(...[model.predict(row)].flat());
 }
 fs.writeFileSync(process.argv[4], Buffer.from(Float64Array.from(found).buffer));
 """
@@ -50,6 +51,8 @@ def need(program):
 
 def shaped(plan, values):
     values = np.asarray(values, dtype=np.float64)
+    if plan.target_names:
+        return values.reshape(-1, len(plan.target_names))
     return values.ravel() if plan.classes is None else values.reshape(-1, len(plan.classes))
 
 
@@ -68,7 +71,9 @@ def run_python(plan, X, folder):
 
 def run_c(plan, X, folder):
     need("gcc")
-    source = export(plan, "c", None, {}) + C_MAIN % (C_NUMBER if plan.classes is None else C_CLASSES)
+    source = export(plan, "c", None, {}) + C_MAIN % (
+        C_SEVERAL if plan.target_names else C_NUMBER if plan.classes is None else C_CLASSES
+    )
     (folder / "model.c").write_text(source)
     flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["gcc", *flags, "-o", folder / "model", folder / "model.c", "-lm"], check=True)

@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss
 
 import symgrove as sg
 from symgrove.fitness.bootstrap import subsample_counts
+from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove import teams as team_evolution
 from symgrove.methods.grove.configuration import Folds, Regime, TeamRules
 from symgrove.methods.grove.setup import make_evolutions
@@ -103,7 +104,7 @@ def test_larger_data_keep_the_strongest_unless_the_stack_is_clearly_better(n_hel
     out_of_fold[0, 0, :n_held_out] = (y + noise * rng.normal(size=500))[:n_held_out]
     out_of_fold[1, 0, :n_held_out] = (y + 0.3 * rng.normal(size=500))[:n_held_out]
     training = Rows(np.zeros((500, 1)), y[None], None, np.arange(500))
-    chosen = weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), is_logistic=False, strongest=0)
+    chosen = weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), losses=(Squared(),), strongest=0)
     assert (chosen.weights.tolist() == [1.0, 0.0]) == is_kept
 
 
@@ -226,7 +227,7 @@ def test_the_guard_counts_rows_by_their_weight():
     out_of_fold[0, 0, :120] = (y + np.where(weight > 1, 2.0, 0.1) * rng.normal(size=n))[:120]
     out_of_fold[1, 0, :120] = (y + np.where(weight > 1, 0.1, 0.5) * rng.normal(size=n))[:120]
     training = Rows(np.zeros((n, 1)), y[None], weight, np.arange(n))
-    assert weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), is_logistic=False, strongest=0).weights[1] > 0.5
+    assert weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), losses=(Squared(),), strongest=0).weights[1] > 0.5
 
 
 def test_no_more_terms_join_a_team_than_can_stay():

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 import symgrove as sg
+from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import CandidateRules, Folds, GroveConfiguration, ManyRows, SecondRegime
 from symgrove.methods.grove.strength import for_folds, n_folds
 from symgrove.methods.grove.weights import weigh
@@ -148,7 +149,7 @@ def stacking_weights(folds):
     half = np.where(np.arange(100) < 50, levels, np.nan)
     spread = np.ones((2, 100))
     return [
-        weigh(own, spread, rows, folds, is_logistic=False, strongest=1).weights.round(3).tolist()
+        weigh(own, spread, rows, folds, losses=(Squared(),), strongest=1).weights.round(3).tolist()
         for own in (levels, half)
     ]
 

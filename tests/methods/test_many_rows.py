@@ -7,10 +7,11 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 import symgrove as sg
+from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.grove.many_rows import rows_to_hide
 from symgrove.methods.grove.pooling import levels_of, pool_sums
-from symgrove.methods.grove.settling import RowPass, step, sums_of
+from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
 from symgrove.methods.problem import Rows
 from symgrove.models.task import encode_labels, encode_numbers
 from tests.naive import pooling as naive
@@ -47,8 +48,10 @@ def values_of(teams, X):
 def test_coefficients_of_all_rows_are_a_ridge_regression(rows):
     teams = teams_of(sg.GroveRegressor, rows)
     values = values_of(teams, rows.X)
-    held_out = rows.take(np.arange(300, 400))
-    found = step(teams, sums_of(teams, rows, RowPass()) - sums_of(teams, held_out, RowPass()), 0.01)
+    held_out, units = rows.take(np.arange(300, 400)), units_of(rows, Squared())
+    found = step(
+        teams, sums_of(teams, rows, units, RowPass()) - sums_of(teams, held_out, units, RowPass()), units, 0.01
+    )
     pooled = pool_sums(teams, rows, RowPass()) - pool_sums(teams, held_out, RowPass())
     rows, values = rows.take(np.arange(300)), values[:, :300]
     same, *_ = levels_of(teams, 2, 0.01)
@@ -73,9 +76,9 @@ def test_levels_have_the_terms_of_a_team_a_population_and_all_others(rows):
 
 def test_newton_steps_on_all_rows_lead_to_the_best_log_odds(classes):
     teams = teams_of(sg.GroveClassifier, classes)
-    values = values_of(teams, classes.X)
+    values, units = values_of(teams, classes.X), units_of(classes, None)
     for _ in range(8):
-        teams = step(teams, sums_of(teams, classes, RowPass()), 0.03)
+        teams = step(teams, sums_of(teams, classes, units, RowPass()), units, 0.03)
     for j, own in enumerate(teams.coefficients != 0):
         both = np.append(teams.intercept[j], teams.coefficients[j, own])
         gradient = naive.logistic_gradient(values[own], classes.targets[0], classes.weight, 0.03, both)
@@ -147,6 +150,22 @@ def test_noise_has_little_weight_and_intervals_are_known():
     assert model.stacking_weight_sum_ < 0.4
     low, high = model.predict_interval(X, coverage=0.8).T
     assert 0.7 < ((low <= y) & (y <= high)).mean() < 0.9
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quantile", "poisson"])
+def test_other_losses_are_settled_on_all_rows(rows, loss):
+    model = kind_of(sg.GroveRegressor)(**TINY, loss=loss, quantile=0.8, random_state=0).fit(rows.X, rows.targets[0])
+    assert not any("pool" in name for name in model.stacking_weights_)  # these are for squares
+    assert model.validation_score_ > 0.3
+    if loss == "quantile":
+        assert 0.7 < (rows.targets[0] <= model.predict(rows.X)).mean() < 0.9
+
+
+def test_several_targets_have_pools_of_their_own(rows):
+    Y = np.column_stack([rows.targets[0], 100 * rows.X[:, 0] * rows.X[:, 1]])
+    model = kind_of(sg.GroveRegressor)(**TINY, random_state=0).fit(rows.X, Y)
+    assert model.predict(rows.X).shape == Y.shape
+    assert model.score(rows.X, Y) > 0.7
 
 
 def test_one_team_of_many_rows_knows_smaller_ones(rows):

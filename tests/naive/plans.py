@@ -20,7 +20,7 @@ OWN = {
 
 
 def evaluate(plan, X, noise=0.0, rng=None):
-    """Predictions, or probabilities of the classes, (n_rows, n_classes)."""
+    """Predictions, of several targets (n_rows, n_targets), or probabilities of the classes, (n_rows, n_classes)."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows on which no member counts
         steps = []
@@ -28,7 +28,7 @@ def evaluate(plan, X, noise=0.0, rng=None):
             steps.append(_moved(_step(step, steps, X), 0 if step.name in EXACT else noise, rng))
         targets = np.stack([_target(target, steps, len(X)) for target in plan.targets])
         if plan.classes is None:
-            return targets[0]
+            return targets.T if plan.columns else targets[0]
         if len(targets) == 1:
             shares = np.stack([1 - targets[0], targets[0]], axis=1)
         else:
@@ -119,4 +119,5 @@ def _member(row, block, steps, n_rows):
         "vote": lambda a: np.where(np.isfinite(a), 1.0 * (a > block.threshold), np.nan),
         "share": lambda a: np.where(np.isfinite(a), np.clip(a - (block.threshold - 0.5), 0, 1), np.nan),
         "logistic": lambda a: 1 / (1 + np.exp(-np.clip(a, *block.limits))),
+        "exponential": lambda a: np.exp(np.clip(a, *block.limits)),
     }[block.head](total)

@@ -25,7 +25,7 @@ _NOT_HERE = ("callbacks", "warm_start", "n_jobs", "random_state", "verbose")
 def fit(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet file with a header; - for standard input.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict; several, separated by commas.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file; - for standard output.")] = Path(
         "model.json"
     ),
@@ -65,11 +65,17 @@ def fit(
         if as_json:
             check_printable()
         table = read_table(data, input_format, separator)
-        names, categorical = p.choose_columns(table, target, _names(features), _names(ignore), text)
+        targets = p.targets_of(table, target)
+        names, categorical = p.choose_columns(table, targets, _names(features), _names(ignore), text)
         categorical = list(dict.fromkeys([*categorical, *categories_of(context.args)]))
         X = p.frame_of(table, names, categorical, "an option names the column")
-        rows = _with_target(table.column(target), p.complete_rows(X, missing), target, missing)
-        y, found_task = p.target_of(table, target, rows, task)
+        rows = p.complete_rows(X, missing)
+        for name in targets:
+            rows = _with_target(table.column(name), rows, name, missing)
+        if len(targets) > 1:
+            y, found_task = _several(table, targets, rows, task), "regression"
+        else:
+            y, found_task = p.target_of(table, target, rows, task)
         own = parse_parameters(context.args, estimator_class(method, found_task))
         if categorical:
             own["categorical_features"] = categorical
@@ -102,6 +108,33 @@ def _with_target(column: list[Any], rows: list[int], target: str, missing: str) 
     if n:
         tell(f"note: {n} rows without a value of the target are left out")
     return known
+
+
+def _several(table: Any, targets: list[str], rows: list[int], task: str) -> Any:
+    """Several targets as numbers, a column for each."""
+    import numpy as np
+
+    from symgrove.cli.preparation import target_of
+
+    if task == "classification":
+        raise ValueError(f"classes have one target, got {len(targets)}; fit a model for each.")
+    columns = [target_of(table, name, rows, "regression")[0] for name in targets]
+    return NamedColumns(np.stack(columns, axis=1), targets)
+
+
+class NamedColumns:
+    """Numbers with names of their columns: the little of a data frame that estimators ask of several targets."""
+
+    def __init__(self, values: Any, names: list[str]) -> None:
+        self.values = values
+        self.columns = names
+        self.shape = values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values if dtype is None else self.values.astype(dtype)
 
 
 def estimator_class(method: str, task: str) -> type[Estimator]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,6 +75,7 @@ def _answers(
     estimator: Estimator, X: Any, *, probabilities: bool, spread: bool, interval: float | None
 ) -> dict[str, list[Any]]:
     from symgrove.estimators.classifier import Classifier
+    from symgrove.estimators.fitted import target_names_of
     from symgrove.estimators.regressor import Regressor
 
     if probabilities and not isinstance(estimator, Classifier):
@@ -82,9 +84,10 @@ def _answers(
         raise ValueError("--std is for numbers; this model predicts classes.")
     if interval is not None and not isinstance(estimator, Regressor):
         raise ValueError("--interval is for numbers; this model predicts classes.")
-    found: dict[str, list[Any]] = {"prediction": estimator.predict(X).tolist() if len(X) else []}
+    columns = target_names_of(estimator)
+    found = _named("prediction", columns, estimator.predict(X).T.tolist() if len(X) else [])
     if spread and isinstance(estimator, Regressor):
-        found["std"] = estimator.predict(X, return_std=True)[1].tolist() if len(X) else []
+        found |= _named("std", columns, estimator.predict(X, return_std=True)[1].T.tolist() if len(X) else [])
     if interval is not None and isinstance(estimator, Regressor):
         ends = _ends(estimator, X, interval) if len(X) else []
         found |= {"lower": [low for low, _ in ends], "upper": [high for _, high in ends]}
@@ -92,6 +95,13 @@ def _answers(
         shares = estimator.predict_proba(X).T.tolist() if len(X) else [[] for _ in estimator.classes_]
         found |= {f"probability of {label}": own for label, own in zip(estimator.classes_, shares, strict=True)}
     return found
+
+
+def _named(what: str, columns: Sequence[str], values: list[Any]) -> dict[str, list[Any]]:
+    """A column of the answer, or one for each of several targets."""
+    if not columns:
+        return {what: values}
+    return dict(zip((f"{what} of {name}" for name in columns), values or [[] for _ in columns], strict=True))
 
 
 def _ends(estimator: Regressor, X: Any, coverage: float) -> list[list[float]]:

@@ -95,16 +95,26 @@ def check_column(table: DataTable, name: str, what: str) -> None:
         raise ValueError(f"{what} {name!r}, which is not there.{nearest(name, known)} Columns: {shown}.")
 
 
+def targets_of(table: DataTable, given: str) -> list[str]:
+    """The columns to predict: names with commas between them, or one that may have commas of its own."""
+    names = [given] if given in table.given else [name.strip() for name in given.split(",") if name.strip()] or [given]
+    for name in names:
+        check_column(table, name, "the target is")
+    if len(set(names)) < len(names):
+        raise ValueError(f"--target names a column twice: {given!r}.")
+    return names
+
+
 def choose_columns(
-    table: DataTable, target: str, features: Sequence[str], ignore: Sequence[str], texts: str
+    table: DataTable, targets: Sequence[str], features: Sequence[str], ignore: Sequence[str], texts: str
 ) -> tuple[list[str], list[str]]:
     """Which columns are used, and which of them hold texts; a clear error if the options do not say what to do."""
-    check_column(table, target, "the target is")
     for name in (*features, *ignore):
         check_column(table, name, "an option names the column")
-    chosen = list(features) or [name for name in table.given if name != target and name not in ignore]
-    if target in chosen:
-        raise ValueError(f"the target {target!r} cannot be a feature too.")
+    chosen = list(features) or [name for name in table.given if name not in targets and name not in ignore]
+    for target in targets:
+        if target in chosen:
+            raise ValueError(f"the target {target!r} cannot be a feature too.")
     found = [name for name in chosen if table.is_text(name)]
     if found and texts == "error":
         raise ValueError(

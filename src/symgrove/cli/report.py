@@ -60,8 +60,10 @@ def report(
 def _rows(estimator: Estimator, table: Any, target: str | None) -> tuple[Any, Any]:
     """Columns and target of the rows that are used."""
     from symgrove.cli.preparation import check_column, rows_for
-    from symgrove.estimators.fitted import table_of
+    from symgrove.estimators.fitted import table_of, target_names_of
 
+    if target_names_of(estimator):
+        raise ValueError("a report is about a model of one target; fit a model for each.")
     name = target or (table_of(estimator) or {"target": None})["target"]
     if name is None:
         raise ValueError("the model file does not name the target; say which column it is with --target.")

@@ -49,8 +49,8 @@ def summary_of(estimator: Estimator) -> dict[str, Any]:
     """A model in a few numbers."""
     from symgrove.estimators.fitted import classes_of, labels_of, score_left_out
 
-    classes, (score, is_held_out) = classes_of(estimator), score_left_out(estimator)
-    measure = "R²" if classes is None else "accuracy"
+    classes, (score, is_held_out, is_of_loss) = classes_of(estimator), score_left_out(estimator)
+    measure = ("D²" if is_of_loss else "R²") if classes is None else "accuracy"
     rows = "rows held out" if is_held_out else "out-of-bag rows (optimistic)"
     return {
         "estimator": type(estimator).__name__,

@@ -21,7 +21,7 @@ from symgrove.compression.smaller import (
 )
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, features_of, seen_by, table_of
+from symgrove.estimators.fitted import classes_of, features_of, seen_by, table_of, target_names_of
 from symgrove.estimators.grove import GroveClassifier, GroveEstimator, GroveRegressor
 from symgrove.estimators.input import columns_of, names_of
 from symgrove.inspection._input import checked
@@ -58,6 +58,10 @@ def distill(
     X = checked(model, X)
     check_whole("max_size", max_size, 1)
     classes = classes_of(model)
+    if target_names_of(model):
+        raise ValueError(
+            f"one formula has one target, not {len(target_names_of(model))}. Fit a model for each column of y."
+        )
     if classes is not None and classes.size > 2:
         raise ValueError(f"one formula tells two classes apart, not {classes.size}: use `simplify_ensemble`.")
     if len(X) < FEWEST_ROWS:

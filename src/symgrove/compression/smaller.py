@@ -14,9 +14,10 @@ from symgrove._checks import check_whole
 from symgrove.blas import product
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import feature_names_of, features_of, seen_by
+from symgrove.estimators.fitted import feature_names_of, features_of, parameters_of, seen_by
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.input import columns_of
+from symgrove.fitness.named_losses import LOSSES
 from symgrove.forest.forest import Forest
 from symgrove.inspection._input import rows_and_target
 from symgrove.models.ensemble import COMBINE, Ensemble, make_ensemble
@@ -33,13 +34,14 @@ FEWEST_ROWS = 20
 MOST_MEMBERS = 60  # steps of choosing members
 MOST_TERMS = 40
 LARGEST_LOG_ODDS = 6.0
+LEAST_MEAN = 1e-300  # whose logarithm is taken
 
 
 class SmallerPoint(NamedTuple):
     """A smaller model.
 
     `n_parts` members or terms, `size` nodes, `error` on rows that it was not chosen on: root mean squared error; for
-    classes, of the probabilities.
+    classes, of the probabilities. With other losses than squares (`loss`), from the larger model's predictions.
     """
 
     n_parts: int
@@ -94,11 +96,13 @@ def simplify_ensemble(
     table, targets = rows_and_targets(model, X, y)
     X = features_of(model, table)
     folds = make_folds(len(X), random_state)
-    candidates, losses = _candidates(model.model_, model, X, targets, folds)
+    before = _all_say(model.model_, X)
+    # What is chosen is chosen by squares: for a quantile, say, the model knows better than the target what to aim at.
+    goals = before if parameters_of(model).get("loss") in LOSSES[1:] else targets
+    candidates, losses = _candidates(model.model_, model, X, goals, folds)
     path = [c.point for c in candidates]
     chosen = choose(path, losses, max_size, "`distill` makes formulas of any size")
-    before = _all_say(model.model_, X)
-    error = float(np.sqrt(np.mean((before - targets) ** 2)))
+    error = float(np.sqrt(np.mean((before - goals) ** 2)))
     return Smaller(with_rows(candidates[chosen].build(), X, targets), path, chosen, error)
 
 
@@ -259,9 +263,9 @@ def _(
 
 
 def _goals(stack: Stack, X: Matrix, targets: Matrix) -> Matrix:
-    """What sums are fitted to: the target, or the log odds of the model."""
+    """What sums are fitted to: the target, its logarithm with a log link, or the log odds of the model."""
     if stack.task.classes is None:
-        return targets
+        return np.log(np.maximum(targets, LEAST_MEAN)) if stack.levels[0].has_log_link else targets
     shares = np.clip(stack.predict(X), 1e-9, 1 - 1e-9)
     return np.clip(np.log(shares / (1 - shares)), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
 
@@ -299,7 +303,8 @@ def _sum(found: Any, step: int, terms: Matrix) -> Matrix:
 def _headed(pool: Teams, sums: Matrix) -> Matrix:
     if pool.is_logistic:
         return 1 / (1 + np.exp(-sums))
-    return sums if pool.predictions is None else pool.predictions.clip(sums)
+    sums = sums if pool.predictions is None else pool.predictions.clip(sums)
+    return np.exp(sums) if pool.has_log_link else sums
 
 
 def _with_terms(

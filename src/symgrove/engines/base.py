@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
+from symgrove.fitness.named_losses import Deviation
 from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
 from symgrove.fitness.terms import VectorSummary
@@ -140,14 +141,14 @@ class Engine(Protocol):
         roots: Roots,
         scaling: Scaling,
         samples: Samples,
-        row_loss: RowLoss | OwnRowLoss,
+        row_loss: RowLoss | Deviation | OwnRowLoss,
         threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         """Weighted sums of a row loss of the scaled outputs, (n_programs, n_samples); NaN if an output is not finite.
 
-        Scaled outputs above the threshold are class 1. Sums of counts are exact whole numbers. A user's loss is taken
-        and summed in float64, in the order of the rows of a panel; rows of weight zero do not enter, and a loss that is
-        not finite on another row makes the sum so.
+        Scaled outputs above the threshold are class 1. Sums of counts are exact whole numbers. A `Deviation` or a
+        user's loss is taken and summed in float64, in the order of the rows of a panel; rows of weight zero do not
+        enter, and a loss that is not finite on another row makes the sum so.
         """
         ...
 

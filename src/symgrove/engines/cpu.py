@@ -26,7 +26,7 @@ from symgrove.engines.base import (
     Roots,
 )
 from symgrove.engines.blocks import BlockTable
-from symgrove.engines.passes import ErrorPass, ExactMomentPass, MomentPass, OutputPass, OwnErrorPass, Pass, WritePass
+from symgrove.engines.passes import ExactMomentPass, MomentPass, OutputPass, Pass, WritePass, error_pass
 from symgrove.engines.placing import PlacedSchedule, place
 from symgrove.engines.resident import HostOperations, HostVectors, Room, vectors_at, vectors_in
 from symgrove.engines.schedule import make_schedule
@@ -36,6 +36,7 @@ from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples, Target
+from symgrove.fitness.named_losses import Deviation
 from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Forest, as_roots
@@ -225,7 +226,7 @@ class CpuEngine(HostOperations):
         roots: Roots,
         scaling: Scaling,
         samples: Samples,
-        row_loss: RowLoss | OwnRowLoss,
+        row_loss: RowLoss | Deviation | OwnRowLoss,
         threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         roots = as_roots(forest, roots)
@@ -234,12 +235,7 @@ class CpuEngine(HostOperations):
         sums = np.empty((len(roots), samples.total.size))
         for rows, plan in self._plans(forest, roots, sums.shape[1], samples):
             own = Scaling(scaling.slope[rows], scaling.intercept[rows])
-            look: Pass
-            if isinstance(row_loss, OwnRowLoss):
-                look = OwnErrorPass(samples, self.data.y, own, row_loss.block)
-            else:
-                look = ErrorPass(samples, self.data.y, own, row_loss, threshold)
-            sums[rows] = self._run(plan, look)
+            sums[rows] = self._run(plan, error_pass(samples, self.data.y, own, row_loss, threshold))
         return sums
 
     @_locked

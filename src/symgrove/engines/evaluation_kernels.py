@@ -204,6 +204,33 @@ def sum_misclassified(values, n_rows, slope, intercept, threshold, weights, is_o
 
 
 @kernel
+def sum_deviations(values, n_rows, slope, intercept, above, below, delta, weights, target, sums, out):
+    """Weighted sums of sizes of residuals, or of Huber's function of them if delta is above zero, in float64.
+
+    They are taken times `above` where the target is above the scaled output, else times `below`. NaN if an output is
+    not finite; rows of weight zero do not enter.
+    """
+    n_programs, n_samples = slope.shape
+    for p in range(n_programs):
+        sums[:] = 0.0
+        poison = 0.0
+        for i in range(n_rows):
+            o = np.float64(values[p, i])
+            y = target[i]
+            poison += o - o
+            for j in range(n_samples):
+                residual = y - (intercept[p, j] + slope[p, j] * o)
+                size = abs(residual)
+                if delta > 0.0:
+                    inner = min(size, delta)
+                    size = inner * (size - 0.5 * inner)
+                weighted = weights[i, j] * (above if residual > 0.0 else below) * size
+                sums[j] += weighted if weights[i, j] != 0.0 else 0.0
+        for j in range(n_samples):
+            out[p, j] = sums[j] + poison
+
+
+@kernel
 def sum_own_loss(values, n_rows, slope, intercept, block, weights, target, room, out):
     """Weighted sums of the loss whose block is given by address; NaN if an output is not finite.
 

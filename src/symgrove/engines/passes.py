@@ -17,6 +17,8 @@ from symgrove.engines import evaluation_kernels
 from symgrove.engines.workspace import Workspace
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre, Samples
+from symgrove.fitness.named_losses import Deviation
+from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
 
 Float = NDArray[np.floating]
@@ -168,6 +170,34 @@ class ErrorPass:
         np.add(total, partial, out=total)
 
 
+class DeviationPass:
+    """Sums of an absolute, Huber or quantile loss of the scaled outputs, in float64."""
+
+    results: Float | None = None
+
+    def __init__(self, samples: Samples, y: NDArray[np.float64], scaling: Scaling, loss: Deviation) -> None:
+        self.samples = samples
+        self.target = y
+        self.loss = loss
+        self.slope, self.intercept = (np.ascontiguousarray(array, dtype=np.float64) for array in scaling)
+        self.n_columns = samples.total.size
+
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
+    def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
+        weights = np.ascontiguousarray(self.samples.of_rows(rows).T, dtype=np.float64)
+        shape = float(self.loss.above), float(self.loss.below), float(self.loss.delta)
+        sums = np.empty((workspace.n_roots, self.n_columns))
+        outputs = workspace.values, rows.stop - rows.start, self.slope, self.intercept
+        room = np.empty(self.n_columns)
+        evaluation_kernels.sum_deviations(*outputs, *shape, weights, self.target[rows], room, sums)
+        return sums
+
+    def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:
+        np.add(total, partial, out=total)
+
+
 class OwnErrorPass:
     """Sums of a user's row loss of the scaled outputs, in float64, by the block of the loss."""
 
@@ -203,6 +233,21 @@ class OwnErrorPass:
 
     def merge(self, total: NDArray[np.float64], partial: NDArray[np.float64]) -> None:
         np.add(total, partial, out=total)
+
+
+def error_pass(
+    samples: Samples,
+    y: NDArray[np.float64],
+    scaling: Scaling,
+    row_loss: RowLoss | Deviation | OwnRowLoss,
+    threshold: float,
+) -> Pass:
+    """The pass that sums a row loss."""
+    if isinstance(row_loss, OwnRowLoss):
+        return OwnErrorPass(samples, y, scaling, row_loss.block)
+    if isinstance(row_loss, Deviation):
+        return DeviationPass(samples, y, scaling, row_loss)
+    return ErrorPass(samples, y, scaling, row_loss, threshold)
 
 
 class OutputPass:

@@ -129,7 +129,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         X : array-like of shape (n_rows, n_features)
             Arrays, pandas or polars frames, of finite numbers and of categories (`categorical_features`); NaN, None
             and what frames have for it are missing values.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or (n_rows, n_targets) for regressors
         sample_weight : array-like of shape (n_rows,), optional
             Not negative. Rows of weight 0 are left out.
 
@@ -302,12 +302,12 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         self.n_generations_ = finished.n_generations
         self.history_ = finished.history
         self.__dict__.update(finished.attributes)
-        model, outside, row_loss = finished.fitted
+        model, outside, row_losses = finished.fitted
         left_out = finished.left_out
         for name in ("oob_score_", "oob_prediction_", "_outside"):  # of an earlier fit that left rows out
             vars(self).pop(name, None)
         if self.has_out_of_bag:
-            left_out = model.left_out(training.X, training.targets, outside, training.weight, row_loss)
+            left_out = model.left_out(training.X, training.targets, outside, training.weight, row_losses)
             model = model.with_left_out(left_out)
             self._set_out_of_bag(problem, left_out)
             self._outside = pack_samples(outside, training.positions)

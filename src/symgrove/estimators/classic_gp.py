@@ -12,6 +12,8 @@ This is 2SEGP with one sample, the training set itself, and tournaments in place
 
 from __future__ import annotations
 
+from typing import Any
+
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_whole
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
@@ -67,6 +69,9 @@ class ClassicGPRegressor(ProgramParameters, Regressor):
     has_out_of_bag = False
     tournament_size: int = 8
     allow_duplicates: bool = True
+    loss: Any = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
 
     check_parameters = _check
     make_part = _make

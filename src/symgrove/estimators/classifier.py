@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
 
+from symgrove._checks import numeric_vector
 from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.input import columns_of
+from symgrove.estimators.parameters import with_parameters
 from symgrove.estimators.sklearn_types import ClassifierMixin
 from symgrove.fitness.losses import THRESHOLD
 from symgrove.methods.problem import Problem
@@ -19,22 +22,32 @@ from symgrove.models.probabilities import Correction, fit_correction
 from symgrove.models.task import Task, encode_labels
 
 
+@with_parameters
 class Classifier(ClassifierMixin, Estimator):
     """Base of the estimators that predict a class. Two classes have one target, more have a target each."""
 
-    classes_: NDArray[Any]
-    _uncertainty: Correction | None
+    class_weight: Any = None
 
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
         task, targets = encode_labels(y)
-        self.classes_ = task.labels  # before the evolution: callbacks may predict
+        self.classes_: NDArray[Any] = task.labels  # before the evolution: callbacks may predict
         return task, targets
+
+    def _weigh(self, y: Any, sample_weight: Any) -> Any:
+        labels = np.asarray(y)
+        if self.class_weight is None or labels.ndim == 0 or labels.size != len(labels):
+            return sample_weight  # no labels, or several columns: refused where y is checked
+        own = _weights_of(labels.ravel(), self.class_weight)
+        if sample_weight is None:
+            return own
+        given = numeric_vector("sample_weight", sample_weight)
+        return own * given if given.ndim == 0 or given.shape == own.shape else given
 
     def _check_target(self, y: Any) -> dict[str, Any]:
         return {}
 
     def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
-        self._uncertainty = None
+        self._uncertainty: Correction | None = None
         if problem.kept_out is not None:
             self._calibrate(problem.kept_out.X, problem.kept_out.targets)
 
@@ -70,3 +83,25 @@ class Classifier(ClassifierMixin, Estimator):
         """Class of each row."""
         shares = self.predict_proba(X)
         return self.classes_[np.argmax(shares, axis=1)]
+
+
+def _weights_of(labels: NDArray[Any], class_weight: Any) -> Matrix:
+    """A weight for each row, by its class."""
+    if isinstance(class_weight, dict):
+        known = set(labels.tolist())
+        unknown = [label for label in class_weight if label not in known]
+        if unknown:
+            raise ValueError(
+                f"class_weight has labels that y does not hold: {', '.join(map(repr, unknown))}. y has "
+                f"{', '.join(map(repr, sorted(known, key=repr)[:10]))}."
+            )
+        for label, weight in class_weight.items():
+            is_number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
+            if not (is_number and np.isfinite(weight) and weight >= 0):
+                raise ValueError(f"class_weight[{label!r}] must be a number that is not negative, got {weight!r}.")
+    elif not (isinstance(class_weight, str) and class_weight == "balanced"):
+        raise ValueError(
+            f"class_weight must be a dict from labels to weights, 'balanced' or None, got {class_weight!r}."
+        )
+    found: Matrix = compute_sample_weight(class_weight, labels)
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from symgrove._checks import LARGEST_TOURNAMENT, check_flag, check_number, check_whole
@@ -105,6 +107,9 @@ class DivNichGPRegressor(ProgramParameters, Regressor):
     greedy_order: str = "population"
     prune: bool = True
     aggregation: str = "mean"
+    loss: Any = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
 
     check_parameters = _check
     make_part = _make

@@ -51,6 +51,12 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "default squared error, or the share of wrong labels. Linear scaling stays that of least squares: set "
         "`linear_scaling=False` for a loss whose best constant is not the mean.",
     ),
+    "quantile": ("float", "Of loss=quantile: which one, between 0 and 1."),
+    "huber_delta": (
+        "float, optional",
+        "Of loss=huber: the residual, in units of y, up to which squares count. By default 1.345 times the normalised "
+        "median absolute deviation of y (that of the residuals is not known before the fit, and smaller).",
+    ),
     "variation": (
         "callable, optional",
         "A function (forest, parents, donors, rng) that returns the ids of a child for each parent, or a pair of these "
@@ -76,6 +82,12 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     ),
     "max_evaluations": ("int, optional", "Stop once so many programs have been made and scored."),
     "target_error": ("float, optional", "Stop once the mean error of the elites on their samples is this low."),
+    "class_weight": (
+        'dict, "balanced" or None',
+        "Weights of the classes, by label; a class that is not in the dict weighs 1. balanced: so that all classes "
+        "weigh the same. Rows weigh this times their `sample_weight`, in the fit and in what is learned from rows left "
+        "out; the scores that follow from these are weighted too.",
+    ),
     "calibration": (
         "float, optional",
         "Share of the rows to keep out of the fit, for intervals with a guaranteed coverage (`predict_interval`) or "
@@ -132,6 +144,17 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "random_state": ("int, RandomState or None", "Same seed, same model, to the last bit."),
     "verbose": ("int", "1 shows progress on stderr."),
 }
+
+# Of regressors that know losses by name.
+_LOSS_BY_NAME = (
+    '"squared", "absolute", "huber", "quantile" or callable',
+    "What is minimised on each sample: squares, sizes of residuals, squares of small and sizes of large ones "
+    "(`huber_delta`), or the loss whose best constant is a quantile (`quantile`). Or a function (y, prediction) of the "
+    "target and the prediction on one row that gives a loss, lower is better; it is compiled (`symgrove.row_loss`). "
+    "While programs evolve, linear scaling is that of least squares, whatever the loss; at the end, losses by name "
+    "give each member the slope and intercept that suit them. For a function whose best constant is not the mean, set "
+    "`linear_scaling=False`. `score` is R² with any loss.",
+)
 
 ATTRIBUTES: dict[str, tuple[str, str]] = {
     "ensemble_": (
@@ -191,6 +214,13 @@ TWO_CLASSES = (
 )
 
 
+_TARGETS = (
+    "`y` may have columns: then predictions have them too, and a member says which is its `target`. Intervals and "
+    "`calibration` are for one target."
+)
+_SQUARES = "What is minimised are squares; for other losses see Grove and 2SEGP."
+
+
 def document(
     summary: str,
     text: str,
@@ -202,12 +232,14 @@ def document(
     """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have."""
 
     def write(estimator: Estimator) -> Estimator:
-        own = {**PARAMETERS, **(parameters or {})}
+        names = {field.name for field in fields(estimator)}
+        own = {**PARAMETERS, **({"loss": _LOSS_BY_NAME} if "quantile" in names else {}), **(parameters or {})}
         known = {name: entry for name, entry in {**ATTRIBUTES, **(attributes or {})}.items() if entry is not None}
         is_classifier = issubclass(estimator, Classifier)
         if not is_classifier:
             del known["classes_"]
-        notes = [_NOTES, classes] if is_classifier else [_NOTES]
+        notes = [_NOTES, classes] if is_classifier else [_NOTES, _TARGETS]
+        notes += [_SQUARES] if not is_classifier and "loss" not in names else []
         sections = [
             summary,
             _wrap(text),

@@ -22,15 +22,20 @@ from symgrove.models.plan import Plan
 from symgrove.models.probabilities import Correction
 from symgrove.models.program_model import ProgramModel
 from symgrove.models.seen_rows import Marks
+from symgrove.models.task import Regression
 
 Matrix = NDArray[np.float64]
 
 
 class ScoreLeftOut(NamedTuple):
-    """R² or accuracy on rows that were left out: by whole evolutions, or by members."""
+    """R² or accuracy on rows that were left out: by whole evolutions, or by members.
+
+    `is_of_loss`: what takes the place of R² with another loss than squares, D².
+    """
 
     value: float
     is_held_out: bool
+    is_of_loss: bool
 
 
 def rows_of(estimator: Estimator, X: Any) -> Matrix:
@@ -43,6 +48,13 @@ def classes_of(estimator: Estimator) -> NDArray[Any] | None:
     """Labels, sorted; None for numbers."""
     check_is_fitted(estimator)
     return estimator.model_.task.classes
+
+
+def target_names_of(estimator: Estimator) -> tuple[str, ...]:
+    """Names of the targets, if a regressor was fitted on several."""
+    check_is_fitted(estimator)
+    task = estimator.model_.task
+    return task.target_names if isinstance(task, Regression) else ()
 
 
 def features_of(estimator: Estimator, table: Matrix) -> Matrix:
@@ -89,7 +101,9 @@ def left_out_by(estimator: Estimator) -> RowsLeftOut | None:
 def score_left_out(estimator: Estimator) -> ScoreLeftOut:
     """What a fit says of itself."""
     is_held_out = isinstance(estimator, GroveEstimator)
-    return ScoreLeftOut(getattr(estimator, "validation_score_" if is_held_out else "oob_score_", np.nan), is_held_out)
+    value = getattr(estimator, "validation_score_" if is_held_out else "oob_score_", np.nan)
+    is_of_loss = is_held_out and parameters_of(estimator).get("loss", "squared") != "squared"
+    return ScoreLeftOut(value, is_held_out, is_of_loss)
 
 
 def weight_sum_of(grove: GroveEstimator) -> float | None:

@@ -9,8 +9,8 @@ import numpy as np
 from symgrove._checks import check_flag, check_whole
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import ATTRIBUTES, document
+from symgrove.estimators.gp_arguments import loss_of
 from symgrove.estimators.parameters import (
-    as_row_loss,
     check_aggregation,
     check_loss,
     check_samples,
@@ -19,7 +19,6 @@ from symgrove.estimators.parameters import (
 )
 from symgrove.estimators.regressor import Regressor
 from symgrove.fitness.bootstrap import bootstrap_counts
-from symgrove.fitness.losses import MeanRowLoss
 from symgrove.methods.gomea import GOMEA, n_bytes_of
 from symgrove.methods.memory import Footprint
 from symgrove.methods.multi_start import most_individuals
@@ -92,7 +91,7 @@ def _check(p: _GOMEA) -> None:
     check_whole("template_height", p.template_height, 1, LARGEST_TEMPLATE)
     check_whole("n_subgenerations", p.n_subgenerations, 2, 1000, is_optional=True)
     check_flag("forced_improvement", p.forced_improvement)
-    check_loss(p.loss)
+    check_loss(p)
     check_aggregation(p)
 
 
@@ -111,10 +110,9 @@ def _make(p: _GOMEA, target: TargetSetup) -> GOMEA:
     if p.n_estimators > 1:
         counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed, np.uint8)
         samples = target.engine.prepare(counts, target.weight)
-    scales = bool(p.linear_scaling)
     return GOMEA(
         engine=target.engine,
-        loss=target.task.loss(linear_scaling=scales) if p.loss is None else MeanRowLoss(as_row_loss(p.loss), scales),
+        loss=loss_of(p, target),
         samples=samples,
         template=Template(target.forest, int(p.template_height), p.constant_range),
         population_size=int(p.population_size),
@@ -137,7 +135,9 @@ class GOMEARegressor(Regressor):
     forced_improvement: bool = False
     n_subgenerations: int | None = None
     linear_scaling: bool = True
-    loss: Any = None
+    loss: Any = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
     early_stopping: bool = False
     validation_fraction: float = 0.1
     n_generations_no_change: int = 20

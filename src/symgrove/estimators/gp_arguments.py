@@ -5,21 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from symgrove.estimators.parameters import ProgramParameters, as_row_loss
-from symgrove.fitness.losses import MeanRowLoss
+from symgrove.fitness.losses import Loss, MeanDeviation, MeanRowLoss
+from symgrove.fitness.named_losses import Deviation, make_loss
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods.programs import TargetSetup
 from symgrove.variation.own import OwnVariation
 from symgrove.variation.subtree import SubtreeVariation
 
 
+def loss_of(p: Any, target: TargetSetup) -> Loss:
+    """What programs are scored by: that of the task, one by name, or a user's."""
+    scales = bool(p.linear_scaling)
+    if p.loss is None or p.loss == "squared":
+        return target.task.loss(linear_scaling=scales)
+    if not isinstance(p.loss, str):
+        return MeanRowLoss(as_row_loss(p.loss), scales)
+    made = make_loss(p.loss, float(p.quantile), p.huber_delta, target.engine.target, target.weight)
+    assert isinstance(made, Deviation)
+    return MeanDeviation(made, scales)
+
+
 def gp_arguments(p: ProgramParameters, target: TargetSetup, mutation_depth: int | None = None) -> dict[str, Any]:
     """Arguments of a `GP` with the paper's programs and variation."""
     source = RandomPrograms(target.forest, p.constant_range, p.init_depth[1])
-    scales = bool(p.linear_scaling)
     rates = p.p_crossover, p.p_mutation, p.max_size, p.min_grow_depth, mutation_depth
     return {
         "engine": target.engine,
-        "loss": target.task.loss(linear_scaling=scales) if p.loss is None else MeanRowLoss(as_row_loss(p.loss), scales),
+        "loss": loss_of(p, target),
         "source": source,
         "vary": SubtreeVariation(source, *rates) if p.variation is None else OwnVariation(p.variation, int(p.max_size)),
         "population_size": int(p.population_size),

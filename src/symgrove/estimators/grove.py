@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_sample_weight
 
 from symgrove._checks import LARGEST_PROGRAM, MOST_PROGRAMS, MOST_SAMPLES, check_flag, check_number, check_whole
 from symgrove._deprecation import Renamed
@@ -17,13 +16,14 @@ from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
-from symgrove.estimators.parameters import check_choice, with_parameters
+from symgrove.estimators.parameters import check_choice, check_shape_of_loss, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
 from symgrove.evolution.stopping import OutOfTime
+from symgrove.fitness.named_losses import LOSSES, NamedLoss, make_loss
 from symgrove.methods.grove.configuration import (
     FOR_CLASSIFICATION,
     FOR_REGRESSION,
@@ -111,12 +111,16 @@ class GroveEstimator(Estimator):
             clip=bool(self.clip),
             sampling=self.sampling,
             aggregation=self.aggregation,
-            is_logistic=problem.task.classes is not None,
+            losses=self._losses_of(problem.training),
             n_threads=problem.n_threads,
             memory_budget=self._room(problem),
             configuration=self.configuration,
             engine=evaluation.engine,
         )
+
+    def _losses_of(self, training: Rows) -> tuple[NamedLoss, ...]:
+        """What teams of each target minimise; nothing: they are logistic regressions."""
+        return ()
 
     def _n_teams(self, n_rows: int) -> int:
         """Where rows are many, regressions over the terms of all teams follow, and fewer teams are enough."""
@@ -265,13 +269,13 @@ class GroveEstimator(Estimator):
         left_out = None
         training = problem.training
         model, outside, _ = main.fitted
-        if problem.task.classes is None and outside:  # classes have no intervals
+        if problem.task.classes is None and problem.task.n_targets == 1 and outside:  # others have no intervals
             left_out = model.left_out(training.X, training.targets, outside, training.weight)
         return replace(main, attributes=attributes, left_out=left_out)
 
     @abstractmethod
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
-        """R² or accuracy on rows that were held out of whole evolutions."""
+        """R², what takes its place with other losses, or accuracy on rows that were held out of whole evolutions."""
 
     def _work_after(self, problem: Problem, limits: Limits) -> float:
         n_rows, folds = len(problem.training.X), self.configuration.folds
@@ -312,31 +316,47 @@ class GroveEstimator(Estimator):
 class GroveRegressor(GroveEstimator, Regressor):
     configuration: ClassVar[GroveConfiguration] = FOR_REGRESSION
 
+    loss: str = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_choice("loss", self.loss, LOSSES)
+        check_shape_of_loss(self)
+
+    def _losses_of(self, training: Rows) -> tuple[NamedLoss, ...]:
+        own = self.loss, float(self.quantile), self.huber_delta
+        return tuple(make_loss(*own, target, training.weight) for target in training.targets)
+
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
         task, targets = super()._encode(y)
+        if self.loss == "huber" and self.huber_delta is not None and len(targets) > 1:
+            raise ValueError("huber_delta is in units of y, and several targets have their own; leave it None.")
+        if self.loss == "poisson" and not (targets.min() >= 0 and targets.max(axis=1).min() > 0):
+            raise ValueError(
+                f"loss='poisson' needs a y that is nowhere negative, and not zero on every row; it goes from "
+                f"{targets.min():g} to {targets.max():g}. Choose another loss."
+            )
         if np.abs(targets).max() > LARGEST_TARGET:
             raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares cannot be summed; divide it.")
         return task, targets
 
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         known = ~np.isnan(out_of_fold[0])
-        y, weight = training.targets[0][known], None if training.weight is None else training.weight[known]
-        variation = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
-        if not variation > 0:
-            return float("nan")
-        return float(1.0 - np.average((y - out_of_fold[0][known]) ** 2, weights=weight) / variation)
+        weight = None if training.weight is None else training.weight[known]
+        scores = []
+        for loss, y, said in zip(self._losses_of(training), training.targets, out_of_fold, strict=True):
+            before = np.average(loss.of_rows(y[known], loss.constant(y[known], weight)), weights=weight)
+            after = np.average(loss.of_rows(y[known], said[known]), weights=weight)
+            scores.append(1.0 - after / before if before > 0 else np.nan)
+        return float(np.mean(scores))
 
 
 @document(
     "Ensemble of sums of formulas for classification.",
     TEXT + " Teams are logistic regressions on formulas.",
-    parameters={
-        **OWN,
-        "class_weight": (
-            'dict, "balanced" or None',
-            "Weights of the classes, by label; balanced: so that all classes weigh the same.",
-        ),
-    },
+    parameters=OWN,
     attributes=ATTRIBUTES,
     classes=CLASSES,
 )
@@ -351,13 +371,6 @@ class GroveClassifier(GroveEstimator, Classifier):
     ridge: float = 0.03
     window: float = 5
     aggregation: str = "mean"
-    class_weight: Any = None
-
-    def _weigh(self, y: Any, sample_weight: Any) -> Any:
-        if self.class_weight is None:
-            return sample_weight
-        own = compute_sample_weight(self.class_weight, np.asarray(y).ravel())
-        return own if sample_weight is None else own * np.asarray(sample_weight)
 
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         known = ~np.isnan(out_of_fold).any(axis=0)

@@ -48,10 +48,18 @@ OWN = {
         "bool",
         "Keep features, formulas and teams' predictions within what the training rows showed.",
     ),
+    "loss": (
+        '"squared", "absolute", "huber", "quantile" or "poisson"',
+        "What teams minimise, by reweighted least squares; the strength is chosen by it too. absolute: sizes of "
+        "residuals, for a median. huber: squares of small residuals and sizes of large ones (`huber_delta`). quantile: "
+        "the loss whose best constant is that `quantile`. poisson: the Poisson deviance, for counts and rates; y must "
+        "not be negative, and teams are sums of logarithms (a log link). Others than squares take several times as "
+        "long. Teams are combined as `aggregation` says, whatever the loss. `score` is R² with any loss.",
+    ),
     "target_error": (
         "float, optional",
         "Stop once the mean loss of the teams on their samples is this low: squares in units of the target's variance, "
-        "or minus the logarithm of the probability of the label.",
+        "minus the logarithm of the probability of the label, or another `loss` of the target in units of its spread.",
     ),
     "max_evaluations": (
         "int, optional",
@@ -106,7 +114,8 @@ ATTRIBUTES: dict[str, tuple[str, str] | None] = {
     "validation_score_": (
         "float",
         "R² or accuracy of the stack on rows held out of whole evolutions; a little optimistic, because its few "
-        "weights were chosen on them. NaN if the strength is fixed.",
+        "weights were chosen on them. With another `loss` than squares, D²: the share by which the mean loss is below "
+        "that of the best constant. NaN if the strength is fixed.",
     ),
 }
 CLASSES = (

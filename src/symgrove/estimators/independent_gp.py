@@ -151,6 +151,9 @@ class IndependentGPRegressor(ProgramParameters, Regressor):
     tournament_size: int = 8
     match_budget: bool = False
     aggregation: str = "mean"
+    loss: Any = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
 
     check_parameters = _check
     make_part = _make

@@ -154,7 +154,7 @@ def _join(members: Sequence[Finished], attributes: dict[str, Any]) -> Finished:
         Fitted(
             join_models([model for model in models if isinstance(model, ProgramModel)]),
             outside,
-            members[0].fitted.row_loss,
+            members[0].fitted.row_losses,
         ),
         _join_histories([member.history for member in members]),
         reasons.most_common(1)[0][0] if reasons else "generations",

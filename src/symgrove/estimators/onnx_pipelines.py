@@ -54,7 +54,7 @@ def _shapes(operator: Any) -> None:
     n_rows = operator.inputs[0].type.shape[0]
     number = DoubleTensorType if _is_double(operator) else FloatTensorType
     if plan.classes is None:
-        operator.outputs[0].type = number([n_rows, 1])
+        operator.outputs[0].type = number([n_rows, len(plan.targets)])
         return
     operator.outputs[0].type = _LABELS[label_type(plan.classes)]([n_rows])
     operator.outputs[1].type = number([n_rows, len(plan.classes)])

@@ -6,7 +6,7 @@ the constructor that a dataclass gets, and an estimator adds its own by inheriti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
@@ -25,6 +25,7 @@ from symgrove._workers import as_list
 from symgrove.dataset import check_dtype
 from symgrove.engines.registry import DEFAULT, check_engine
 from symgrove.evolution.checkpoint import check_path
+from symgrove.fitness.named_losses import LOSSES
 from symgrove.fitness.row_loss import OwnRowLoss, row_loss
 from symgrove.forest.primitives import PAPER_FUNCTIONS, PROTECTION_EPSILON, PrimitiveSet
 from symgrove.models.ensemble import COMBINE
@@ -117,7 +118,7 @@ def check_programs(p: ProgramParameters) -> None:
     """Check all of them, but for rates."""
     check_population(p)
     check_whole("max_size", p.max_size, 1, LARGEST_PROGRAM)
-    check_loss(p.loss)
+    check_loss(p)
     check_not_missing(p.variation)
     if p.variation is not None and not callable(p.variation):
         raise ValueError(
@@ -171,16 +172,39 @@ def as_row_loss(loss: Any) -> OwnRowLoss:
     return row_loss(loss, name="loss" if is_nameless else None)
 
 
-def check_loss(loss: Any) -> None:
-    """None, a function of target and prediction, or what `row_loss` makes of one."""
-    check_not_missing(loss)
-    if loss is not None:
-        try:
-            as_row_loss(loss)
-        except TypeError:
-            raise ValueError(
-                f"loss must be None or a function (y, prediction) -> loss on one row, got {loss!r}."
-            ) from None
+def check_loss(p: Any) -> None:
+    """None, a function of target and prediction, what `row_loss` makes of one, or a name where `p` has names."""
+    check_not_missing(p.loss)
+    check_shape_of_loss(p)
+    names = names_of_losses(p)
+    if p.loss is None or (isinstance(p.loss, str) and p.loss in names):
+        return
+    try:
+        as_row_loss(p.loss)
+    except TypeError:
+        either = f"one of {', '.join(map(repr, names))}" if names else "None"
+        hint = ""
+        if p.loss == "poisson" and names:
+            hint = " The Poisson loss needs a logarithm as its link, which GroveRegressor has."
+        raise ValueError(
+            f"loss must be {either} or a function (y, prediction) -> loss on one row, got {p.loss!r}.{hint}"
+        ) from None
+
+
+def names_of_losses(p: Any) -> tuple[str, ...]:
+    """Losses that an estimator of programs knows by name: those that need no link, if it has their parameters."""
+    return tuple(name for name in LOSSES if name != "poisson") if _has_losses_by_name(p) else ()
+
+
+def _has_losses_by_name(p: Any) -> bool:
+    return "quantile" in {own.name for own in fields(p)}
+
+
+def check_shape_of_loss(p: Any) -> None:
+    """Check the parameters of losses by name, where an estimator has them."""
+    if _has_losses_by_name(p):
+        check_number("quantile", p.quantile, 0, 1)
+        check_number("huber_delta", p.huber_delta, 0, np.inf, is_optional=True)
 
 
 def check_samples(n_estimators: int, prune: bool, population_size: int | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +25,42 @@ from symgrove.models.plan import Plan
 from symgrove.models.task import Task, encode_numbers
 
 METHODS = ("auto", *SOURCES)
+_ONE_EACH = "Fit a model for each column."
 
 
 class Regressor(RegressorMixin, Estimator):
     """Base of the estimators that predict a number."""
 
     _uncertainty: Intervals | None
+    _target_names: tuple[str, ...]  # names of several targets
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
-        return encode_numbers(y)
+        return encode_numbers(y, self._target_names if y.ndim == 2 else ())
 
     def _check_target(self, y: Any) -> dict[str, Any]:
-        check_no_dates("y", np.asarray(y))
-        return {"y_numeric": True}
+        given = np.asarray(y)
+        check_no_dates("y", given)
+        self._target_names = _names_of_columns(y, given)
+        if self._target_names and self.calibration is not None:
+            raise ValueError(f"calibration is for one target, and y has {len(self._target_names)} columns. {_ONE_EACH}")
+        return {"y_numeric": True, "multi_output": bool(self._target_names)}
 
     def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
+        if problem.task.n_targets > 1:
+            self._uncertainty = None
+            return
         self._uncertainty = learn_from_left_out(left_out, problem.training.targets[0], problem.seed)
         if problem.kept_out is not None:
             self._calibrate(problem.kept_out.X, problem.kept_out.targets)
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        self._check_one_target()
+        return super().calibrate(X, y)
 
     def _calibrate(self, X: Matrix, targets: Matrix) -> None:
         prediction, spread = self.model_.predict_with_spread(X, self._n_threads())
@@ -70,14 +88,18 @@ class Regressor(RegressorMixin, Estimator):
 
         Returns
         -------
-        prediction : ndarray of shape (n_rows,)
-        spread : ndarray of shape (n_rows,)
+        prediction : ndarray of shape (n_rows,), or (n_rows, n_targets)
+        spread : ndarray of the same shape
             Only with `return_std`.
         """
         X = self._check_predict(X)
-        if return_std:
+        n_targets = self.model_.task.n_targets
+        if return_std and n_targets == 1:
             return self.model_.predict_with_spread(X, self._n_threads())
-        return self.model_.predict(X, self._n_threads())[0]
+        if return_std:
+            each = [self.model_.predict_with_spread(X, self._n_threads(), k) for k in range(n_targets)]
+            return tuple(np.stack(own, axis=1) for own in zip(*each, strict=True))
+        return self.model_.task.as_users_see(self.model_.predict(X, self._n_threads()))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Matrix:
         """Intervals that new values fall into with a given probability.
@@ -151,10 +173,27 @@ class Regressor(RegressorMixin, Estimator):
         scores = self._calibration(method).scores
         return scores, *self.model_.predict_with_spread(self._check_predict(X), self._n_threads())
 
-    def _calibration(self, method: str) -> Calibration:
+    def _check_one_target(self) -> None:
         check_is_fitted(self)
+        n_targets = self.model_.task.n_targets
+        if n_targets > 1:
+            raise ValueError(f"intervals are for one target, and this model has {n_targets}. {_ONE_EACH}")
+
+    def _calibration(self, method: str) -> Calibration:
+        self._check_one_target()
         check_choice("method", method, METHODS)
         return self._intervals.calibration(method)
+
+
+def _names_of_columns(y: Any, given: NDArray[Any]) -> tuple[str, ...]:
+    """Names of several targets; none if there is one."""
+    if given.ndim != 2 or given.shape[1] < 2:
+        return ()
+    names = getattr(y, "columns", None)
+    columns = tuple(f"y{k}" for k in range(given.shape[1])) if names is None else tuple(map(str, names))
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"columns of y must have different names, got {list(columns)}.")
+    return columns
 
 
 def _warn_if_infinite(factor: float, scores: ConformalScores, coverage: float) -> None:

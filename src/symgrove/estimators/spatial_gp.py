@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from symgrove._checks import check_whole
@@ -70,6 +72,9 @@ class SpatialGPRegressor(ProgramParameters, Regressor):
     mutation_depth: int = 4
     member_error: str = "out_of_bag"
     aggregation: str = "median"
+    loss: Any = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -64,6 +64,9 @@ class TwoSEGPRegressor(ProgramParameters, Regressor):
     prune: bool = True
     selection: Any = "partition"
     aggregation: str = "mean"
+    loss: Any = "squared"
+    quantile: float = 0.5
+    huber_delta: float | None = None
 
     check_parameters = _check
     make_part = _make

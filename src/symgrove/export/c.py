@@ -82,6 +82,20 @@ double predict({parameters}) {{
 }}
 """
 
+_SEVERAL = """
+#define N_TARGETS {n_targets}
+const char *const symgrove_targets[N_TARGETS] = {{
+    {targets}
+}};
+
+/* Predictions of symgrove_targets, from {what}. */
+void predict({parameters}, double *predictions) {{
+    double f[{n_read}];
+    sg_features({arguments}, f);
+    sg_targets(f, predictions);
+}}
+"""
+
 _CLASSES = """
 #define N_CLASSES {n_classes}
 const char *const symgrove_classes[N_CLASSES] = {{
@@ -154,12 +168,15 @@ def to_c(plan: Plan, version: str) -> str:
         body.append(f"y[{k}] = " + (f"b{k}_0;" if target.base is None else f"{number(target.base)}{''.join(terms)};"))
     helpers = step_helpers(plan, "c", _HELPERS)
     has_within = any(step.name == "within" for step in plan.steps)
-    if has_within or any(block.head in ("within", "share", "logistic") for block in plan.blocks):
+    if has_within or any(block.head in ("within", "share", "logistic", "exponential") for block in plan.blocks):
         helpers.append(_WITHIN)
     given = _given(plan)
     head = _HEAD.format(version=version, origin=plan.origin, columns=given.pop("columns"))
     features = given.pop("features")
     foot = _REGRESSION.format(**given)
+    if plan.target_names:
+        names = ",\n    ".join(map(_string, plan.target_names))
+        foot = _SEVERAL.format(n_targets=len(plan.target_names), targets=names, **given)
     if plan.classes is not None:
         classes = ",\n    ".join(_string(str(c)) for c in plan.classes)
         foot = _CLASSES.format(n_classes=len(plan.classes), classes=classes, correction=_correction(plan), **given)
@@ -305,6 +322,7 @@ def _combine(label: str, block: MemberBlock) -> list[str]:
         "vote": f"isfinite({m}[j]) ? ({m}[j] > {number(block.threshold)} ? 1.0 : 0.0) : {m}[j]",
         "share": f"isfinite({m}[j]) ? sg_within({m}[j] - {shift}, 0.0, 1.0) : {m}[j]",
         "logistic": f"1.0 / (1.0 + exp(-sg_within({m}[j], {low}, {high})))",
+        "exponential": f"exp(sg_within({m}[j], {low}, {high}))",
     }[block.head]
     if change:
         lines.append(f"for (int j = 0; j < {n}; j++) {m}[j] = {change};")

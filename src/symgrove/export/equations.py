@@ -108,7 +108,7 @@ def _step_name(own: _Style, plan: Plan, step: int) -> str:
 
 def _result_name(own: _Style, plan: Plan, k: int) -> str:
     if plan.classes is None:
-        return own.call("prediction", [])
+        return own.call("prediction", [own.feature(plan.target_names[k])] if plan.target_names else [])
     if len(plan.classes) == 2:
         name = "probability" if plan.correction is None else "share"
         return own.call(name, [own.feature(str(plan.classes[1]))])
@@ -165,6 +165,8 @@ def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) ->
         return own.call("clip", [total, low, high])
     if block.head == "logistic":
         return own.call("logistic", [own.call("clip", [total, low, high])])
+    if block.head == "exponential":
+        return own.call("exp", [own.call("clip", [total, low, high])])
     if block.combine == "trimmed" and block.fallback is not None:
         return own.call("finite", [total, own.number(block.fallback)])
     return total

@@ -215,6 +215,7 @@ class _Layout:
             "vote": f'IFERROR(IF({member}>{_number(block.threshold)},1,0),"")',
             "share": f'IFERROR(MIN(MAX({member}-{_number(block.threshold - 0.5)},0),1),"")',
             "logistic": f"1/(1+EXP(-MIN(MAX({member},{low}),{high})))",
+            "exponential": f"EXP(MIN(MAX({member},{low}),{high}))",
         }[block.head]
 
     def _pooled(self, block: MemberBlock, values: list[str]) -> str:
@@ -233,7 +234,8 @@ class _Layout:
         classes = self.plan.classes
         results = [f"work!{place}" for place in self.results]
         if classes is None:
-            return [("prediction", results[0])]
+            names = [f"prediction of {name}" for name in self.plan.target_names] or ["prediction"]
+            return list(zip(names, results, strict=True))
         shares = _shares(results)
         if self.plan.correction is not None:
             shares = [f"work!{place}/({'+'.join(f'work!{r}' for r in self.raised)})" for place in self.raised]

@@ -64,6 +64,10 @@ _SPREAD = """  let spread = 0;  // of the members, of the last row
 """
 _REGRESSION = """  const predict = (row) => targets(numbersOf(row))[0];
   return {features, predict};"""
+_SEVERAL = """  const targetNames = %s;
+  // Predictions in the order of symgroveModel.targets.
+  const predict = (row) => targets(numbersOf(row));
+  return {features, targets: targetNames, predict};"""
 _INTERVALS = """  const predict = (row) => targets(numbersOf(row))[0];
   // Widths of intervals that hold 0.001, 0.002, ..., 0.999 of new values, in units of floor + slope * spread of the
   // members; null is infinite. A coverage in between is rounded up.
@@ -176,6 +180,8 @@ def _literal(value: object) -> str:
 def _regression(plan: Plan) -> str:
     """With intervals if they are known."""
     scores = plan.intervals
+    if plan.target_names:
+        return _SEVERAL % _literal(plan.target_names)
     if scores is None:
         return _REGRESSION
     factors = [scores.factor(place / 1000) for place in range(1, 1000)]
@@ -209,6 +215,7 @@ def _combine(label: str, block: MemberBlock) -> list[str]:
         "vote": f".map((a) => Number.isFinite(a) ? (a > {number(block.threshold)} ? 1 : 0) : a)",
         "share": f".map((a) => Number.isFinite(a) ? within(a - {shift}, 0, 1) : a)",
         "logistic": f".map((a) => 1 / (1 + Math.exp(-within(a, {low}, {high}))))",
+        "exponential": f".map((a) => Math.exp(within(a, {low}, {high})))",
     }[block.head]
     kept = "" if block.fallback is None or block.combine == "trimmed" else ".filter(Number.isFinite)"
     lines = [f"const {m} = sums(v{label}, members{label}){change}{kept};"]

@@ -214,10 +214,12 @@ def _block(nodes: Nodes, block: MemberBlock, matrix: str, column_of: list[int], 
         return _pooled(nodes, block, values)
     members = op("Add", _products(nodes, block, values), nodes.array([[r.intercept for r in block.rows]]))
     counts = _is_finite(nodes, members)
-    if block.head in ("within", "logistic"):
+    if block.head in ("within", "logistic", "exponential"):
         members = _within(nodes, members, *(scalar(limit) for limit in block.limits))
     if block.head == "logistic":
         members = op("Div", scalar(1.0), op("Add", scalar(1.0), op("Exp", op("Neg", members))))
+    if block.head == "exponential":
+        members = op("Exp", members)
     if block.head == "vote":
         members = op("Where", op("Greater", members, scalar(block.threshold)), scalar(1.0), scalar(0.0))
     if block.head == "share":
@@ -293,10 +295,11 @@ def _median(nodes: Nodes, block: MemberBlock, members: str, counts: str) -> str:
 
 
 def add_answers(plan: Plan, nodes: Nodes, targets: list[str], dtype: str) -> list[str]:
-    """Outputs: the prediction (n_rows, 1); for classes the label (n_rows,) and the probabilities."""
+    """Outputs: the predictions (n_rows, n_targets); for classes the label (n_rows,) and the probabilities."""
     op = nodes.op
     if plan.classes is None:
-        return [op("Cast", targets[0], to=_TYPES[dtype])]
+        found = targets[0] if len(targets) == 1 else op("Concat", *targets, axis=1)
+        return [op("Cast", found, to=_TYPES[dtype])]
     if len(targets) == 1:
         shares = op("Concat", op("Sub", nodes.scalar(1.0), targets[0]), targets[0], axis=1)
     else:
@@ -346,7 +349,7 @@ def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
         nodes.nodes.append(helper.make_node("Identity", [output], [name], name=name))
     kind = _TYPES[dtype]
     if plan.classes is None:
-        outputs = [helper.make_tensor_value_info("prediction", kind, ["n_rows", 1])]
+        outputs = [helper.make_tensor_value_info("prediction", kind, ["n_rows", len(plan.targets)])]
     else:
         outputs = [
             helper.make_tensor_value_info("label", label_type(plan.classes), ["n_rows"]),

@@ -120,6 +120,12 @@ def predict(X):
     """Prediction of each row."""
     return _targets(X)[0]
 '''
+_FOOT_SEVERAL = '''
+
+def predict(X):
+    """Predictions of TARGETS, a column for each, on each row."""
+    return _targets(X).T
+'''
 _FOOT_CLASSES = '''
 
 def predict_proba(X):
@@ -160,6 +166,8 @@ def to_python(plan: Plan, version: str) -> str:
             lines.append(f"b{label} = {_combine(label, block)}")
         bodies.append(_target(k, target.base, target.weights))
     classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
+    classes += f"TARGETS = {plan.target_names!r}\n" if plan.target_names else ""
+    foot = _FOOT_SEVERAL if plan.target_names else _FOOT_REGRESSION
     head = _HEAD.format(
         version=version,
         origin=plan.origin,
@@ -178,7 +186,7 @@ def to_python(plan: Plan, version: str) -> str:
         '    with np.errstate(all="ignore"):\n'
         "        return np.concatenate([_part(part.T) for part in parts], axis=1)\n"
         f"\n\ndef _part(x):\n    n = x.shape[1]\n    {body}\n    return np.stack([{found}])\n"
-        + (_FOOT_REGRESSION if plan.classes is None else _FOOT_CLASSES.format(correction=_correction(plan)))
+        + (foot if plan.classes is None else _FOOT_CLASSES.format(correction=_correction(plan)))
     )
 
 
@@ -226,6 +234,7 @@ def _combine(label: str, block: MemberBlock) -> str:
         "vote": f"_votes({sums}, {block.threshold!r})",
         "share": f"_shares({sums}, {block.threshold!r})",
         "logistic": f"_logistic({sums}, {low!r}, {high!r})",
+        "exponential": f"np.exp(np.clip({sums}, {low!r}, {high!r}))",
     }[block.head]
     if block.combine == "median":
         return f"_median_of_finite({sums}, {block.fallback!r})"

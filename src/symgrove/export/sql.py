@@ -346,6 +346,7 @@ class _Query:
             f"ELSE {shifted} END END",
             "logistic": f"1e0 / (1e0 + exp(-(CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} "
             f"ELSE {name} END)))",
+            "exponential": f"exp(CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} ELSE {name} END)",
         }[block.head]
 
     def _target(self, k: int, base: float | None, weights: tuple[float, ...]) -> str:
@@ -379,7 +380,9 @@ class _Query:
     def _answers(self, classes: Sequence[object] | None) -> list[str]:
         p = self.prefix
         if classes is None:
-            return [f"{self._if_complete(f'{p}y0')} AS {quote(self._free('prediction'))}"]
+            names = [f"prediction of {name}" for name in self.plan.target_names] or ["prediction"]
+            numbers = [self._if_complete(f"{p}y{k}") for k in range(len(names))]
+            return [f"{text} AS {quote(self._free(name))}" for text, name in zip(numbers, names, strict=True)]
         if len(classes) == 2:
             shares = [f"(1e0 - {p}y0)", f"{p}y0"]
         else:

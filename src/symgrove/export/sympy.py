@@ -32,7 +32,7 @@ def to_sympy(plan: Plan, version: str) -> Any:
                 base + sum((w * (b - base) for w, b in zip(target.weights, blocks, strict=True)), sympy.S.Zero)
             )
     if plan.classes is None:
-        return targets[0]
+        return targets if plan.target_names else targets[0]
     if len(targets) == 1:
         shares = [1 - targets[0], targets[0]]
     else:
@@ -86,10 +86,12 @@ def _sum(row: Any, block: MemberBlock, steps: list[Any]) -> Any:
 
 def _headed(block: MemberBlock, member: Any) -> Any:
     low, high = (sympy.Float(v) for v in block.limits)
-    if block.head in ("within", "logistic"):
+    if block.head in ("within", "logistic", "exponential"):
         member = sympy.Min(sympy.Max(member, low), high)
     if block.head == "logistic":
         return 1 / (1 + sympy.exp(-member))
+    if block.head == "exponential":
+        return sympy.exp(member)
     if block.head == "vote":
         return sympy.Piecewise((1, member > block.threshold), (0, True))
     if block.head == "share":

@@ -1,8 +1,8 @@
 """Losses: what a method minimises on every sample.
 
 A loss is a small value: whether outputs are scaled first, and which sum over rows a second pass has to make, if any.
-The mean squared error follows from moments; the classification error (scale, predict 1 above 0.5, count mistakes)
-and the mean of a user's row loss need the second pass.
+The mean squared error follows from moments; the classification error (scale, predict 1 above 0.5, count mistakes), the
+mean of an absolute, Huber or quantile loss, and that of a user's row loss need the second pass.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove.fitness.moments import Matrix
+from symgrove.fitness.named_losses import Deviation
 from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.fitness.scaling import Scaling
 
@@ -22,7 +23,7 @@ THRESHOLD = 0.5  # scaled outputs above it are class 1, and so are shares of vot
 
 
 class RowLoss(IntEnum):
-    """What the second pass adds up over rows, for targets y and scaled outputs; or it is a user's `OwnRowLoss`."""
+    """What the second pass adds up over rows of targets y and scaled outputs, if not a `Deviation` or `OwnRowLoss`."""
 
     SQUARED = 0
     MISCLASSIFIED = 1
@@ -37,7 +38,7 @@ class Loss(Protocol):
         ...
 
     @property
-    def row_loss(self) -> RowLoss | OwnRowLoss:
+    def row_loss(self) -> RowLoss | Deviation | OwnRowLoss:
         """The loss on one row."""
         ...
 
@@ -93,6 +94,19 @@ class MeanRowLoss:
     def of_rows(self, y: ArrayLike, prediction: ArrayLike) -> NDArray[np.float64]:
         """What the user's function gives on every row."""
         return self.row_loss(y, prediction)
+
+
+@dataclass(frozen=True)
+class MeanDeviation:
+    """Weighted mean of an absolute, Huber or quantile loss, after linear scaling by least squares if that is on."""
+
+    row_loss: Deviation
+    linear_scaling: bool = True
+    threshold = THRESHOLD
+
+    def of_rows(self, y: ArrayLike, prediction: ArrayLike) -> NDArray[np.float64]:
+        """The loss on every row."""
+        return self.row_loss.of_rows(y, prediction)
 
 
 def mask_unusable(error: Matrix, scaling: Scaling) -> Matrix:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, correction_of, labels_of, rows_of
+from symgrove.estimators.fitted import classes_of, correction_of, labels_of, rows_of, target_names_of
 from symgrove.models.checked_rows import CheckedRows, checked_target
 
 Matrix = NDArray[np.float64]
@@ -35,6 +35,12 @@ def checked(model: Estimator, X: Any) -> Matrix:
 def rows_and_target(model: Estimator, X: Any, y: Any) -> tuple[Matrix, NDArray[Any], Matrix]:
     """Rows and targets, of the same length, the targets also as they were for the fit, (n_targets, n_rows)."""
     X = checked(model, X)
+    n_targets = len(target_names_of(model))
+    if n_targets > 1:
+        raise ValueError(
+            f"this is for models of one target; {type(model).__name__} was fitted on {n_targets} columns of y. Fit a "
+            "model for each column."
+        )
     y, targets = checked_target(y, classes_of(model))
     check_consistent_length(X, y)
     return X, y, targets
@@ -67,9 +73,13 @@ def some_rows(n_rows: int, n_most: int, random_state: int) -> NDArray[np.intp]:
 
 
 def class_index(model: Estimator, target: Any) -> int | None:
-    """The place of a class, the last one if none is given; None for regressors."""
+    """The place of a class, the last one if none is given, or of one of several targets; None if there is only one."""
     check_ours(model)
-    classes = classes_of(model)
+    classes, names = classes_of(model), target_names_of(model)
+    if names:
+        if target not in names:
+            raise ValueError(f"target must be one of {list(names)}, got {target!r}.")
+        return names.index(target)
     if classes is None:
         if target is not None:
             raise ValueError(f"target is the label of a class, and this is a regressor; got {target!r}.")
@@ -83,10 +93,13 @@ def class_index(model: Estimator, target: Any) -> int | None:
 
 
 def prediction(model: Estimator, X: Matrix, target: int | None) -> Matrix:
-    """The prediction, or the probability of a class, on checked rows."""
+    """The prediction, that of one of several targets, or the probability of a class, on checked rows."""
     X = X.view(CheckedRows)
-    found: Matrix = model.predict_proba(X)[:, target] if isinstance(model, Classifier) else model.predict(X)
-    return found
+    if isinstance(model, Classifier):
+        shares: Matrix = model.predict_proba(X)[:, target]
+        return shares
+    found: Matrix = model.predict(X)
+    return found if target is None else found[:, target]
 
 
 def member_predictions(model: Estimator, X: Matrix, target: int | None) -> Matrix:
@@ -97,7 +110,7 @@ def member_predictions(model: Estimator, X: Matrix, target: int | None) -> Matri
     """
     members = model.predict_members(X.view(CheckedRows))
     if target is None or not isinstance(model, Classifier):
-        return members
+        return members if target is None else members[target]
     shares = _shares(members)
     correction = correction_of(model)
     if correction is not None:

@@ -158,7 +158,7 @@ def _of_rows(plan: Plan, X: Matrix, k: int) -> Matrix:
     with np.errstate(all="ignore"):
         values = _forwards(plan, X)
         if plan.classes is None:
-            return _backwards(plan, values, plan.targets[0], X)[1]
+            return _backwards(plan, values, plan.targets[k], X)[1]
         found = [_backwards(plan, values, target, X) for target in plan.targets]
         return _of_probability(plan, np.stack([f[0] for f in found]), np.stack([f[1] for f in found]), k)
 
@@ -168,7 +168,7 @@ def _value_of_rows(plan: Plan, X: Matrix, k: int) -> Matrix:
     with np.errstate(all="ignore"):
         values = _forwards(plan, X)
         found = np.stack([_backwards(plan, values, target, X)[0] for target in plan.targets])
-        return found[0] if plan.classes is None else _probabilities(plan, found)[1][k]
+        return found[k] if plan.classes is None else _probabilities(plan, found)[1][k]
 
 
 def _forwards(plan: Plan, X: Matrix) -> list[Matrix]:
@@ -262,6 +262,9 @@ def _headed(block: MemberBlock, members: Matrix) -> tuple[Matrix, Matrix]:
     if block.head == "logistic":
         p = 1 / (1 + np.exp(-np.clip(members, low, high)))
         return p, np.where(_is_inside(members, low, high), p * (1 - p), 0.0)
+    if block.head == "exponential":
+        mean = np.exp(np.clip(members, low, high))
+        return mean, np.where(_is_inside(members, low, high), mean, 0.0)
     return members, np.ones(members.shape)
 
 

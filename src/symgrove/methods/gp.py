@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from symgrove.engines.scoring import Scores, fit_pairs, score
 from symgrove.fitness.losses import Loss
 from symgrove.fitness.moments import Samples
+from symgrove.fitness.named_losses import Deviation
+from symgrove.fitness.reweighting import Line, best_line
 from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods.base import ForestMethod, ForestState, check_array, check_ids, nodes_of
@@ -98,7 +100,7 @@ class ProgramMethod(ForestMethod):
         }
 
     def finish(self, state: Any) -> Elites:
-        """The members with their scaling computed once more, by the two-pass formula."""
+        """The members with their scaling computed once more: by the two-pass formula, then as the loss asks for."""
         members = self.members(state)
         if not self.loss.linear_scaling:
             return members
@@ -109,9 +111,25 @@ class ProgramMethod(ForestMethod):
         wanted[pairs] = True
         slope, intercept = (values[pairs] for values in fit_pairs(self.engine, state.forest, roots, samples, wanted))
         is_exact = np.isfinite(slope) & np.isfinite(intercept)
-        return members._replace(
+        members = members._replace(
             slope=np.where(is_exact, slope, members.slope), intercept=np.where(is_exact, intercept, members.intercept)
         )
+        row_loss = self.loss.row_loss
+        return self._reweighted(state, members, row_loss) if isinstance(row_loss, Deviation) else members
+
+    def _reweighted(self, state: Any, members: Elites, loss: Deviation) -> Elites:
+        """Members with slopes and intercepts that suit the loss, not squares."""
+        samples, sample_of = self.training_samples(state, members.root.size)
+        y = self.engine.target
+        found = Elites(members.root, *(values.copy() for values in members[1:]))
+        for root in np.unique(members.root):
+            outputs = self.engine.outputs(state.forest, np.array([root]))[0].astype(np.float64)
+            for i in np.flatnonzero(members.root == root):
+                start = Line(float(members.slope[i]), float(members.intercept[i]), float(members.error[i]))
+                weight = np.asarray(samples.of_rows(slice(None), sample_of[i]), dtype=np.float64)
+                line = best_line(outputs, y, weight, loss, start)
+                found.slope[i], found.intercept[i], found.error[i] = line
+        return found
 
     def outside(self, state: Any, members: Elites) -> NDArray[np.bool_]:
         """Which rows each member was not fitted on, (n_members, n_rows)."""

@@ -53,11 +53,24 @@ class HeldOutError:
         )
         with np.errstate(over="ignore"):
             if self.task.classes is None:
-                losses = self.parts[0].loss.of_rows(self.rows.targets[0], predictions[0])
+                losses = self._losses(predictions)
             else:
                 losses = self.task.row_losses(predictions, self.rows.targets)
         error = float(np.average(losses, weights=self.rows.weight))
         return error if np.isfinite(error) else np.inf
+
+    def _losses(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of every row; of several targets, the mean of what is left of each one's loss without a model."""
+        found = [
+            part.loss.of_rows(*each) for part, *each in zip(self.parts, self.rows.targets, predictions, strict=True)
+        ]
+        if len(found) == 1:
+            return found[0]
+        before = [
+            float(np.average(part.loss.of_rows(y, np.full(y.size, mean)), weights=self.rows.weight)) or 1.0
+            for part, y, mean in zip(self.parts, self.rows.targets, self.fallbacks, strict=True)
+        ]
+        return np.mean([own / unit for own, unit in zip(found, before, strict=True)], axis=0)
 
     def _predict(self, engine: Engine, part: ProgramMethod, state: Any, fallback: float) -> NDArray[np.float64]:
         members = part.members(state)

@@ -105,13 +105,13 @@ class Fitted(NamedTuple):
     model : Model
     outside : list of (n_members, n_rows)
         For each target the rows that its members were not fitted on.
-    row_loss : callable or None
-        Loss of a number on every row, (y, prediction); None: of classes, whose members vote.
+    row_losses : tuple of callables, or None
+        Loss of each target's numbers on every row, (y, prediction); None: of classes, whose members vote.
     """
 
     model: Model
     outside: list[NDArray[np.bool_]]
-    row_loss: RowLossOf | None = None
+    row_losses: tuple[RowLossOf, ...] | None = None
 
 
 def programs_of(
@@ -141,7 +141,8 @@ def programs_of(
     outside = [part.outside(own, found) for (part, own), found in zip(parts, members, strict=True)]
     errors = tuple(m.error for m in members)
     model = ProgramModel(tuple(ensembles), problem.task, errors, unknown_errors(ensembles), merge)
-    return Fitted(model, outside, None if problem.task.classes is not None else method.parts[0].loss.of_rows)
+    row_losses = tuple(part.loss.of_rows for part, _ in parts)
+    return Fitted(model, outside, None if problem.task.classes is not None else row_losses)
 
 
 def _usable(elites: Elites, forest: Forest, fallback: float) -> Elites:

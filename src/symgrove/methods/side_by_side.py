@@ -67,7 +67,11 @@ class SideBySide(Generic[Part]):
         errors = [d["errors"] for d in each]
         n_members = [e.shape[-1] if self.share_target else 1 for e in errors]
         merged: dict[str, Any] = {
-            name: np.average([d[name] for d in each], weights=n_members) for name in each[0] if name != "errors"
+            name: np.average([d[name] for d in each], weights=n_members)
+            if np.ndim(value) == 0
+            else np.stack([d[name] for d in each])
+            for name, value in each[0].items()
+            if name != "errors"
         }
         merged["errors"] = np.concatenate(errors, axis=-1) if self.share_target else np.stack(errors)
         merged["generation"] = each[0]["generation"]

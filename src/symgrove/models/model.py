@@ -67,8 +67,8 @@ class Model(ABC):
         """What the members predict together, (n_targets, n_rows)."""
 
     @abstractmethod
-    def predict_with_spread(self, X: Matrix, n_threads: int = 1) -> tuple[Matrix, Matrix]:
-        """Prediction of a number, and standard deviation of the members', on every row."""
+    def predict_with_spread(self, X: Matrix, n_threads: int = 1, target: int = 0) -> tuple[Matrix, Matrix]:
+        """Prediction of one target, a number, and standard deviation of the members', on every row."""
 
     @abstractmethod
     def predict_members(self, X: Matrix, n_threads: int = 1) -> Matrix:
@@ -81,11 +81,11 @@ class Model(ABC):
         targets: Matrix,
         outside: Sequence[NDArray[np.bool_]],
         weight: Matrix | None,
-        row_loss: RowLossOf | None = None,
+        row_losses: Sequence[RowLossOf] | None = None,
     ) -> LeftOut:
         """What members say of training rows that they did not train on: `outside`, (n_members, n_rows) for a target.
 
-        Their errors are means of `row_loss`, by default of squares.
+        Their errors are means of `row_losses`, one for each target, by default of squares.
         """
 
     def with_left_out(self, left_out: LeftOut) -> Model:
@@ -149,4 +149,5 @@ class Model(ABC):
         targets = self.plan_targets(graph)
         classes = plain_labels(self.task.classes)
         steps, features = graph.steps, columns.labels
-        return Plan(origin, features, classes, steps, targets, correction, intervals, graph.names, columns)
+        names = [] if classes is not None or self.task.targets is None else self.task.targets.tolist()
+        return Plan(origin, features, classes, steps, targets, correction, intervals, graph.names, columns, names)

@@ -61,7 +61,8 @@ class MemberBlock:
     rows : tuple of Row
     head : str
         What is done with a member's sum: "plain", "within" (`limits`), "vote" (1 above `threshold`, else 0),
-        "share" (less `threshold` plus one half, within 0 and 1), "logistic" (of the sum within `limits`).
+        "share" (less `threshold` plus one half, within 0 and 1), "logistic" or "exponential" (of the sum
+        within `limits`).
     combine : str
         "mean"; "median"; "pooled": sum of the rows over sum of their `counts`; "trimmed": the mean without the
         `n_outer` lowest and highest.
@@ -115,6 +116,8 @@ class Plan:
         Of steps that equations show under a name: "dimension" and its number, or "distance" and the place of a class.
     given : TableColumns or None
         How features are made of the columns that a user gives; None: they are the columns, never missing.
+    target_names : list of str
+        Names of the targets if they are several numbers; else empty.
     """
 
     origin: str
@@ -126,6 +129,7 @@ class Plan:
     intervals: ConformalScores | None = None
     names: dict[int, tuple[str, int]] = field(default_factory=dict)
     given: TableColumns | None = None
+    target_names: list[str] = field(default_factory=list)
 
     @property
     def columns(self) -> TableColumns:

@@ -56,25 +56,25 @@ class ProgramModel(Model):
 
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
         if self.task.classes is None:
-            return self.ensembles[0].predict(X, n_threads)[None]
+            return np.stack([ensemble.predict(X, n_threads) for ensemble in self.ensembles])
         if self.task.n_targets == 1:
             return self.ensembles[0].vote_share(X, n_threads)[None]
         return np.stack([ensemble.mean_clipped(X, n_threads) for ensemble in self.ensembles])
 
-    def predict_with_spread(self, X: Matrix, n_threads: int = 1) -> tuple[Matrix, Matrix]:
-        return self.ensembles[0].predict_with_spread(X, n_threads)
+    def predict_with_spread(self, X: Matrix, n_threads: int = 1, target: int = 0) -> tuple[Matrix, Matrix]:
+        return self.ensembles[target].predict_with_spread(X, n_threads)
 
     def predict_members(self, X: Matrix, n_threads: int = 1) -> Matrix:
         found = self.said(X, n_threads)
         if len(found) == 1:
             return found[0][None]
-        n_members = max(map(len, found))  # classes with fewer take turns
+        n_members = max(map(len, found))  # targets with fewer take turns
         return np.stack([members[np.arange(n_members) % len(members)] for members in found])
 
     def said(self, X: Matrix, n_threads: int = 1) -> list[Matrix]:
         """For each target, what every sample's member contributes: its prediction, vote or clipped score."""
         if self.task.classes is None:
-            return [self.ensembles[0].all_members(X, n_threads)]
+            return [ensemble.all_members(X, n_threads) for ensemble in self.ensembles]
         head = votes_of if self.task.n_targets == 1 else clipped
         return [ensemble.all_shares(X, head, n_threads) for ensemble in self.ensembles]
 
@@ -84,11 +84,12 @@ class ProgramModel(Model):
         targets: Matrix,
         outside: Sequence[NDArray[np.bool_]],
         weight: Matrix | None,
-        row_loss: RowLossOf | None = None,
+        row_losses: Sequence[RowLossOf] | None = None,
     ) -> LeftOut:
+        losses = [None] * len(targets) if row_losses is None else row_losses
         found = [
-            predict_out_of_bag(ensemble, X, target, mask, weight, self.task.head(ensemble.threshold), row_loss)
-            for ensemble, target, mask in zip(self.ensembles, targets, outside, strict=True)
+            predict_out_of_bag(ensemble, X, target, mask, weight, self.task.head(ensemble.threshold), loss)
+            for ensemble, target, mask, loss in zip(self.ensembles, targets, outside, losses, strict=True)
         ]
         return LeftOut(np.stack([own.prediction for own in found]), found[0].spread, tuple(own.error for own in found))
 
@@ -126,7 +127,7 @@ class ProgramModel(Model):
         return [part for ensemble in self.ensembles for part in recurring_parts(ensemble, names, n_most)]
 
     def as_sum(self) -> tuple[Forest, int] | None:
-        is_mean = self.task.classes is None and self.ensembles[0].is_mean
+        is_mean = self.task.classes is None and len(self.ensembles) == 1 and self.ensembles[0].is_mean
         return ensemble_as_sum(self.ensembles[0]) if is_mean else None
 
     @property

@@ -71,14 +71,14 @@ class Stack(Model):
             prediction += weight * (level.predict(X, n_threads) - self.base[:, None])
         return prediction
 
-    def predict_with_spread(self, X: Matrix, n_threads: int = 1) -> tuple[Matrix, Matrix]:
-        """Prediction of the first target, and weighted standard deviations of the levels' teams."""
-        prediction, spread = np.full(len(X), self.base[0]), np.zeros(len(X))
+    def predict_with_spread(self, X: Matrix, n_threads: int = 1, target: int = 0) -> tuple[Matrix, Matrix]:
+        """Prediction of a target, and weighted standard deviations of the levels' teams."""
+        prediction, spread = np.full(len(X), self.base[target]), np.zeros(len(X))
         for weight, level in zip(self.weights, self.levels, strict=True):
             for rows, values in level.term_values(X, n_threads):
                 members = level.team_predictions(values)
-                prediction[rows] += weight * (level.combine(members)[0] - self.base[0])
-                spread[rows] += weight * members[level.target_of == 0].std(axis=0)
+                prediction[rows] += weight * (level.combine(members)[target] - self.base[target])
+                spread[rows] += weight * members[level.target_of == target].std(axis=0)
         return prediction, spread
 
     def _members_of(self, X: Matrix, n_threads: int, target: int) -> Matrix:
@@ -104,7 +104,7 @@ class Stack(Model):
         targets: Matrix,
         outside: Sequence[NDArray[np.bool_]],
         weight: Matrix | None,
-        row_loss: RowLossOf | None = None,
+        row_losses: Sequence[RowLossOf] | None = None,
     ) -> LeftOut:
         """Of the first level, by the teams that did not draw a row; of the first target."""
         level = self.levels[0]

@@ -1,6 +1,7 @@
 """What differs between regression and classification: how targets are encoded, what is minimised, what members say.
 
 A class label becomes a number here: of two classes, the second is 1; of more, each class has a target of its own.
+Numbers may have several targets too, the columns of y.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class Task(ABC):
         """Labels, sorted; None for numbers."""
 
     @property
+    @abstractmethod
     def n_targets(self) -> int:
-        """How many numbers are predicted: one, or one for each of more than two classes."""
-        return 1 if self.classes is None or self.classes.size == 2 else self.classes.size
+        """How many numbers are predicted: one, one for each of more than two classes, or one for each column of y."""
 
     @property
+    @abstractmethod
     def targets(self) -> NDArray[Any] | None:
-        """The class of each target, if there are several."""
-        return self.classes if self.n_targets > 1 else None
+        """The class or the name of each target, if there are several."""
 
     @abstractmethod
     def loss(self, *, linear_scaling: bool, threshold: float = THRESHOLD) -> Loss:
@@ -70,11 +71,21 @@ class Task(ABC):
 
 @dataclass(frozen=True)
 class Regression(Task):
-    """The target is a number."""
+    """The target is a number, or several: then `target_names` are their names."""
+
+    target_names: tuple[str, ...] = ()
 
     @property
     def classes(self) -> None:
         return None
+
+    @property
+    def n_targets(self) -> int:
+        return len(self.target_names) or 1
+
+    @property
+    def targets(self) -> NDArray[Any] | None:
+        return np.array(self.target_names, dtype=object) if self.target_names else None
 
     def loss(self, *, linear_scaling: bool, threshold: float = THRESHOLD) -> Loss:
         return MeanSquaredError(linear_scaling)
@@ -86,22 +97,14 @@ class Regression(Task):
         return None
 
     def row_losses(self, predictions: Matrix, targets: Matrix) -> Matrix:
-        return (predictions[0] - targets[0]) ** 2
+        squares: Matrix = (predictions - targets) ** 2
+        return squares[0] if len(squares) == 1 else squares.mean(axis=0)
 
     def out_of_bag_score(self, prediction: Matrix, targets: Matrix, weight: Matrix | None) -> float:
-        is_known = ~np.isnan(prediction[0])
-        if is_known.sum() < 2:
-            return float("nan")
-        w = np.ones(is_known.sum()) if weight is None else weight[is_known]
-        y = targets[0][is_known]
-        with np.errstate(all="ignore"):
-            variation = product(w, (y - np.average(y, weights=w)) ** 2)
-            if not variation > 1e-24 * product(w, y**2):  # a constant target has no score
-                return float("nan")
-            return float(1.0 - product(w, (y - prediction[0][is_known]) ** 2) / variation)
+        return float(np.mean([_r2(*each, weight) for each in zip(prediction, targets, strict=True)]))
 
     def as_users_see(self, prediction: Matrix) -> Matrix:
-        return prediction[0]
+        return prediction[0] if len(prediction) == 1 else np.ascontiguousarray(prediction.T)
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,14 @@ class Classification(Task):
     @property
     def classes(self) -> NDArray[Any]:
         return self.labels
+
+    @property
+    def n_targets(self) -> int:
+        return 1 if self.labels.size == 2 else self.labels.size
+
+    @property
+    def targets(self) -> NDArray[Any] | None:
+        return self.labels if self.n_targets > 1 else None
 
     def loss(self, *, linear_scaling: bool, threshold: float = THRESHOLD) -> Loss:
         return ClassificationError(linear_scaling, threshold)
@@ -146,9 +157,26 @@ class Classification(Task):
         return shares.T
 
 
-def encode_numbers(y: NDArray[Any]) -> tuple[Regression, Matrix]:
-    """A target of numbers, (1, n_rows)."""
-    return Regression(), np.asarray(y, dtype=np.float64)[None, :]
+def _r2(prediction: Matrix, y: Matrix, weight: Matrix | None) -> float:
+    """Of one target, on the rows where its prediction is known."""
+    is_known = ~np.isnan(prediction)
+    if is_known.sum() < 2:
+        return float("nan")
+    w = np.ones(is_known.sum()) if weight is None else weight[is_known]
+    y = y[is_known]
+    with np.errstate(all="ignore"):
+        variation = product(w, (y - np.average(y, weights=w)) ** 2)
+        if not variation > 1e-24 * product(w, y**2):  # a constant target has no score
+            return float("nan")
+        return float(1.0 - product(w, (y - prediction[is_known]) ** 2) / variation)
+
+
+def encode_numbers(y: NDArray[Any], names: tuple[str, ...] = ()) -> tuple[Regression, Matrix]:
+    """Targets of numbers, (n_targets, n_rows); `names` are those of several."""
+    numbers = np.asarray(y, dtype=np.float64)
+    if not names:
+        return Regression(), numbers[None, :]
+    return Regression(names), np.ascontiguousarray(numbers.T)
 
 
 def encode_labels(y: NDArray[Any]) -> tuple[Classification, Matrix]:

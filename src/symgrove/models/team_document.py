@@ -19,7 +19,7 @@ from symgrove.models.document import (
     programs_from,
     standardization_from,
 )
-from symgrove.models.teams import Range, Teams
+from symgrove.models.teams import TEAM_LOSSES, Range, Teams
 
 
 def teams_to_document(teams: Teams) -> Document:
@@ -41,6 +41,7 @@ def teams_to_document(teams: Teams) -> Document:
         "prediction_range": _range_to_document(teams.predictions),
         "aggregation": teams.aggregation,
         "is_logistic": teams.is_logistic,
+        **({} if teams.loss in ("squared", "logistic") else {"loss": teams.loss}),
         "errors": optional_numbers(teams.errors),
     }
 
@@ -77,11 +78,29 @@ def teams_from_document(
         standardization=standardization_from(entries, n_features),
         features=_range(entries, "feature_range", n_features, np.asarray),
         terms=_range(entries, "term_range", n_terms, np.asarray),
-        predictions=_range(entries, "prediction_range", 1, lambda a: float(a[0])),
+        predictions=_prediction_range(entries, n_targets),
         aggregation=entries.text("aggregation", ("interquartile", "mean")),
-        is_logistic=entries.flag("is_logistic"),
+        loss=_loss(entries),
         errors=entries.numbers("errors", n_teams, is_optional=True),
     )
+
+
+def _prediction_range(entries: Entries, n_targets: int) -> Range | None:
+    """Of one target, or of each of several."""
+    if n_targets == 1:
+        return _range(entries, "prediction_range", 1, lambda a: float(a[0]))
+    return _range(entries, "prediction_range", n_targets, np.asarray)
+
+
+def _loss(entries: Entries) -> str:
+    """What teams were fitted by; files that do not say it have squares or labels."""
+    is_logistic = entries.flag("is_logistic")
+    loss = entries.text("loss", TEAM_LOSSES) if "loss" in entries else ("logistic" if is_logistic else "squared")
+    if is_logistic != (loss == "logistic"):
+        raise ValueError(f"'loss' of {entries.where} does not go with 'is_logistic'.")
+    if loss == "poisson" and entries.any("prediction_range") is None:
+        raise ValueError(f"{entries.where} has the Poisson loss, and no 'prediction_range'.")
+    return loss
 
 
 def _coefficients(entries: Entries, n_teams: int, n_terms: int, allowance: Allowance) -> NDArray[np.float64]:

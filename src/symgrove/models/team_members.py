@@ -87,8 +87,8 @@ class SizePoint(Shown):
     n_terms, size : int
         Terms, and nodes of all terms.
     error : float
-        On the rows of the team's sample: root mean squared error, or mean of minus the logarithm of the label's
-        probability.
+        On the rows of the team's sample: root mean squared error, mean of minus the logarithm of the label's
+        probability, or mean of what else was minimised.
     formula : str
         As of a TeamMember.
     """
@@ -124,7 +124,7 @@ def size_point(stack: Stack, names: Sequence[str] | None, columns: TableColumns 
     (teams,) = stack.levels
     has = teams.coefficients[0] != 0
     size = int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0
-    error = float(teams.errors[0] if teams.is_logistic else np.sqrt(teams.errors[0]))
+    error = float(np.sqrt(teams.errors[0]) if teams.loss == "squared" else teams.errors[0])
     return SizePoint(int(has.sum()), size, error, stack, names, columns)
 
 
@@ -190,11 +190,14 @@ def _sum(forest: Forest, teams: Teams, coefficients: Matrix, intercept: float, *
 
 
 def stack_as_sum(stack: Stack) -> tuple[Forest, int] | None:
-    """The whole model as one simplified sum, without clips; log odds if it is a classifier's; None if it is no sum."""
+    """The whole model as one simplified sum, without clips; None if it is no sum.
+
+    Log odds if it is a classifier's, the logarithm with the Poisson loss: then it must be one team.
+    """
     is_mean = all(t.n_teams < 4 or t.aggregation == "mean" for t in stack.levels)
-    is_logistic = any(t.is_logistic for t in stack.levels)
+    has_link = any(t.is_logistic or t.has_log_link for t in stack.levels)
     is_one_team = len(stack.levels) == 1 and stack.levels[0].n_teams == 1 and stack.weights[0] == 1
-    if len(stack.base) > 1 or not is_mean or (is_logistic and not is_one_team):
+    if len(stack.base) > 1 or not is_mean or (has_link and not is_one_team):
         return None
     forest = Forest(stack.n_features, stack.primitives)
     total = forest.constant(float((1 - stack.weights.sum()) * stack.base[0]))
@@ -209,7 +212,7 @@ def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) 
     if not stack.levels:
         return []
     if len(stack.base) > 1:
-        raise ValueError("teams of different classes share no sum; `ensemble_` has the sums of the teams.")
+        raise ValueError("teams of different classes or targets share no sum; `ensemble_` has the sums of the teams.")
     teams = stack.heaviest
     mean = teams.coefficients.mean(axis=0)
     order = np.argsort(-np.abs(mean), kind="stable")[:n_most]

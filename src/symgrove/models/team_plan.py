@@ -33,8 +33,9 @@ def _team_block(graph: Graph, teams: Teams, k: int) -> MemberBlock:
     head, limits = "plain", (0.0, 0.0)
     if teams.is_logistic:
         head, limits = "logistic", (-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
-    elif teams.predictions is not None:
-        head, limits = "within", (float(teams.predictions.low), float(teams.predictions.high))
+    elif (found := teams.limits_of(k)) is not None:
+        head, limits = "within", (found.low, found.high)
+        head = "exponential" if teams.has_log_link else head
     combine = "trimmed" if n_outer else "mean"
     return MemberBlock(tuple(values), tuple(rows), head, combine, None, limits=limits, n_outer=n_outer)
 

@@ -31,6 +31,8 @@ ROWS_AT_A_TIME = 4096
 VALUES_AT_A_TIME = 1 << 20, 1 << 22
 N_ROWS = 512
 LARGEST_LOG_ODDS = 15.0
+# What teams were fitted by; logistic is the one of classes.
+TEAM_LOSSES = "squared", "absolute", "huber", "quantile", "poisson", "logistic"
 
 
 class Range(NamedTuple):
@@ -63,12 +65,15 @@ class Teams:
     standardization : Standardization
         Of the features.
     features, terms, predictions : Range or None
-        What training rows showed of standardised features, of terms, and of the target; None: no clips.
+        What training rows showed of standardised features, of terms, and of the target, or of its logarithm with the
+        Poisson loss, as numbers, or (n_targets,) of several; None: no clips.
     aggregation : "interquartile" or "mean"
-    is_logistic : bool
-        Whether teams' sums are log odds.
+    loss : str
+        What teams were fitted by, one of TEAM_LOSSES. Sums are log odds if it is logistic, and logarithms of means if
+        it is poisson.
     errors : (n_teams,)
-        Mean loss of each team on its sample: squares, or minus the logarithm of the probability of the label.
+        Mean loss of each team on its sample; with the logistic loss, minus the logarithm of the probability of the
+        label, with the Poisson loss the deviance.
     """
 
     forest: Forest
@@ -83,8 +88,18 @@ class Teams:
     terms: Range | None
     predictions: Range | None
     aggregation: str
-    is_logistic: bool
+    loss: str
     errors: Matrix
+
+    @property
+    def is_logistic(self) -> bool:
+        """Whether teams' sums are log odds."""
+        return self.loss == "logistic"
+
+    @property
+    def has_log_link(self) -> bool:
+        """Whether teams' sums are logarithms."""
+        return self.loss == "poisson"
 
     @property
     def n_teams(self) -> int:
@@ -118,12 +133,21 @@ class Teams:
         return np.clip(Z, -largest, largest)
 
     def team_predictions(self, values: Matrix) -> Matrix:
-        """Predictions of the teams, (n_teams, n_rows), from values of the terms: probabilities if logistic."""
+        """Predictions of the teams, (n_teams, n_rows), from values of the terms: probabilities or means."""
         with np.errstate(all="ignore"):
             sums = product(self.coefficients, values) + self.intercept[:, None]
         if self.is_logistic:
             return 1.0 / (1.0 + np.exp(-np.clip(sums, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
-        return sums if self.predictions is None else self.predictions.clip(sums)
+        if self.predictions is not None:
+            low, high = (v if np.ndim(v) == 0 else v[self.target_of][:, None] for v in self.predictions)
+            sums = np.clip(sums, low, high)
+        return np.exp(sums) if self.has_log_link else sums
+
+    def limits_of(self, target: int) -> Range | None:
+        """What a target's sums are kept within."""
+        if self.predictions is None:
+            return None
+        return Range(*(float(np.atleast_1d(v)[target if np.ndim(v) else 0]) for v in self.predictions))
 
     def combine(self, members: Matrix) -> Matrix:
         """What the teams of each target say together, (n_targets, n_rows)."""

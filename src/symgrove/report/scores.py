@@ -94,10 +94,11 @@ def _caution(rows: ReportRows, n_own: str, n_others: str) -> str:
 
 def _out_of_sample(model: Estimator, name: str, columns: list[str]) -> list[Score]:
     """What the model knows of itself from rows that were left out."""
-    value, is_held_out = score_left_out(model)
+    value, is_held_out, is_of_loss = score_left_out(model)
     if not np.isfinite(value):
         return []
     how = "rows held out of whole evolutions" if is_held_out else "out-of-bag, optimistic"
+    how += "; D² of the loss that was minimised" if is_of_loss else ""
     return [Score(f"{name}, left out", [f"{value:.3f}", *[""] * (len(columns) - 1)], "", how, True)]
 
 

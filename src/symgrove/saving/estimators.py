@@ -15,7 +15,14 @@ from symgrove import estimators
 from symgrove._missing import MissingFunction
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import feature_names_of, parameters_of, seen_by, table_of, uncertainty_of
+from symgrove.estimators.fitted import (
+    feature_names_of,
+    parameters_of,
+    seen_by,
+    table_of,
+    target_names_of,
+    uncertainty_of,
+)
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.input import columns_of, names_of
 from symgrove.forest.primitives import Primitive, PrimitiveSet
@@ -114,8 +121,10 @@ def model_to_document(estimator: Estimator) -> Document:
     learned = uncertainty_of(estimator)
     seen = seen_by(estimator)
     marks = {name: seen.get(name) for name in SEEN}
+    targets = target_names_of(estimator)
     return {
         "columns": columns_of(estimator).document(),
+        **({"targets": list(targets)} if targets else {}),
         "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
         "epsilon": primitives.epsilon,
         **estimator.model_.document(),
@@ -197,7 +206,9 @@ def from_document(
 
 def set_model(estimator: Estimator, entries: Entries, primitives: PrimitiveSet, allowance: Allowance) -> None:
     """Give an estimator, otherwise as it was when fitted, what `model_to_document` took from it."""
-    task: Task = Classification(estimator.classes_) if isinstance(estimator, Classifier) else Regression()
+    task: Task = Regression(_target_names(entries))
+    if isinstance(estimator, Classifier):
+        task = Classification(estimator.classes_)
     labels = feature_labels(estimator.n_features_in_, names_of(estimator))
     is_known = "columns" in entries  # not of older versions
     columns = columns_from(entries.each("columns"), labels) if is_known else plain_columns(labels)
@@ -303,6 +314,16 @@ def _feature_names(entries: Entries, n_features: int) -> list[str] | None:
     if len(names) != n_features or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise ValueError(f"'features' of the file must be {n_features} different names.")
     return names
+
+
+def _target_names(entries: Entries) -> tuple[str, ...]:
+    """Names of several targets; most files have one, and no name."""
+    if "targets" not in entries:
+        return ()
+    names = entries.items("targets")
+    if len(names) < 2 or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ValueError("'targets' of the file must be at least two different names.")
+    return tuple(names)
 
 
 def _classes(entries: Entries) -> Any:

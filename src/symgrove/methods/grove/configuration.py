@@ -126,7 +126,7 @@ class ManyRows:
     rows_of_a_turn : int
         That an evolution has at a time, if there is room for them.
     n_newton_steps : int
-        On all rows, with the logistic loss; for squares, one is exact.
+        On all rows, with other losses than squares, for which one is exact.
     """
 
     fewest_rows: int = 5001

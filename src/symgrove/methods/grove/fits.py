@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from symgrove.blas import product
 from symgrove.engines.base import Engine, Handle, Index
-from symgrove.methods.grove.losses import LOGISTIC, SQUARED, TeamLoss
+from symgrove.fitness.named_losses import weighted_quantile
+from symgrove.methods.grove.losses import TeamLoss
 from symgrove.selection.team import penalized_inverses
 
 Matrix = NDArray[np.float64]
-# Of the logistic loss: the largest change of a coefficient in a step, and shares of a step that are tried.
+# Of other losses than squares: the largest change of a coefficient in a step, and shares of a step that are tried.
 LARGEST_STEP = 3.0
 STEP_SHARES = (1.0, 0.5, 0.25, 0.1)
 
@@ -43,11 +44,7 @@ class TeamFits:
     row_weight: Matrix
     targets: Matrix
     ridge: float
-    is_logistic: bool
-
-    @property
-    def loss(self) -> TeamLoss:
-        return LOGISTIC if self.is_logistic else SQUARED
+    loss: TeamLoss
 
     @cached_property
     def total(self) -> Matrix:
@@ -61,10 +58,20 @@ class TeamFits:
         sums = [float((row * self.row_weight * target).sum()) for target in self.targets for row in self.counts]
         return np.array(sums) / self.total
 
+    @property
+    def starts(self) -> Matrix:
+        """Intercept of each team before it has terms."""
+        if self.loss.start is not None:
+            found: Matrix = self.loss.start(self.means)
+            return found
+        level = float(self.loss.level or 0.0)
+        each = [(target, row * self.row_weight) for target in self.targets for row in self.counts]
+        return np.array([weighted_quantile(target, weight, level) for target, weight in each])
+
     @cached_property
     def penalty(self) -> Matrix:
-        """Of each team, in the units of the Gram matrix; the logistic loss has at most a quarter of the curvature."""
-        return self.ridge * self.total * (0.25 if self.is_logistic else 1.0)
+        """Of each team, in the units of the Gram matrix."""
+        return self.ridge * self.total * self.loss.curvature_share
 
     @cached_property
     def ones(self) -> Handle:
@@ -87,7 +94,9 @@ class TeamFits:
     def curvatures(self, teams: Index, predictions: Handle) -> Handle:
         """The second derivative, with its weight: what rows weigh in products."""
         weights = self._weights[teams]
-        return weights if self.loss.curvature is None else self.engine.apply(self.loss.curvature, weights, predictions)
+        if self.loss.curvature is None:
+            return weights
+        return self.engine.apply(self.loss.curvature, weights, self._targets[teams], predictions)
 
     def inverses(self, teams: Index, vectors: Handle, slots: Index, weights: Handle) -> Matrix:
         """Inverses of the penalised Gram matrices of some teams, from scratch."""

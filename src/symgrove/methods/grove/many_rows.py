@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.evolution.stopping import OutOfTime
+from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import ManyRows, Regime
 from symgrove.methods.grove.pooling import bytes_of_sums, levels_of, pool_sums
-from symgrove.methods.grove.settling import RowPass, step, sums_of
-from symgrove.methods.grove.setup import TeamSettings
+from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
+from symgrove.methods.grove.setup import TeamSettings, base_of, centres_and_scales
 from symgrove.methods.grove.strength import Chosen, Surroundings, grow
 from symgrove.methods.grove.weights import losses_of, weigh
 from symgrove.methods.problem import Rows
@@ -93,9 +94,8 @@ def settle_stack(
     around.tell("coefficients on all rows")
     levels: dict[str, _Level] = {}
     for name, (teams, regime) in found.items():
-        is_pooled = not (fixed or settings.is_logistic) and bytes_of_sums(teams.programs.size) < SHARE_OF_POOL * (
-            settings.memory_budget
-        )
+        has_room = bytes_of_sums(teams.programs.size) < SHARE_OF_POOL * settings.memory_budget
+        is_pooled = not fixed and isinstance(settings.loss, Squared) and has_room
         levels |= (_pool if is_pooled else _settle)(settings, name, teams, regime, parted, around)
     weights, out_of_fold, spread = _weigh(settings, levels, parted)
     weights = [1.0] if fixed else weights
@@ -116,15 +116,15 @@ def _weigh(settings: TeamSettings, levels: Mapping[str, _Level], parted: _Parted
     for i, level in enumerate(levels.values()):
         out_of_fold[i][:, parted.position] = level.judged.predict(X, n_threads)
         spread[i, parted.position] = level.judged.all_members(X, n_threads).std(axis=0)
-    rules, is_logistic = settings.configuration.folds, settings.is_logistic
-    alone = [_loss_of(own[:, parted.position], parted.held_out, is_logistic=is_logistic) for own in out_of_fold]
+    rules, losses, held_out = settings.configuration.folds, settings.losses, parted.held_out
+    weight = np.ones(len(X)) if held_out.weight is None else held_out.weight
+    of_rows = partial(
+        losses_of, targets=held_out.targets, losses=losses, base=base_of(training, losses), row_weight=weight
+    )
+    alone = [np.average(of_rows(own[:, parted.position]), weights=weight) for own in out_of_fold]
     strongest = int(np.argmin(alone))
-    found = weigh(out_of_fold, spread, training, rules, is_logistic=is_logistic, strongest=strongest, shrink=True)
+    found = weigh(out_of_fold, spread, training, rules, losses=losses, strongest=strongest, shrink=True)
     return found.weights.tolist(), found.out_of_fold, found.spread
-
-
-def _loss_of(prediction: Matrix, rows: Rows, *, is_logistic: bool) -> float:
-    return float(np.average(losses_of(prediction, rows.targets, is_logistic=is_logistic), weights=rows.weight))
 
 
 def _how(settings: TeamSettings, around: Surroundings) -> RowPass:
@@ -139,14 +139,14 @@ def _settle(
     settings: TeamSettings, name: str, teams: Teams, regime: Regime, parted: _Parted, around: Surroundings
 ) -> dict[str, _Level]:
     """Every team with its own terms."""
-    n_steps = settings.configuration.many.n_newton_steps if settings.is_logistic else 1
-    how, ridge = _how(settings, around), regime.rules.ridge
+    how, ridge, units = _how(settings, around), regime.rules.ridge, units_of(parted.rows, settings.loss)
+    n_steps = 1 if units.loss.is_squared else settings.configuration.many.n_newton_steps
     for i in range(n_steps):
-        everything = sums_of(teams, parted.rows, how)
-        rest = everything - sums_of(teams, parted.held_out, how)
+        everything = sums_of(teams, parted.rows, units, how)
+        rest = everything - sums_of(teams, parted.held_out, units, how)
         if i < n_steps - 1:
-            teams = step(teams, rest, ridge)
-    return {name: _Level(step(teams, rest, ridge), partial(step, teams, everything, ridge))}
+            teams = step(teams, rest, units, ridge)
+    return {name: _Level(step(teams, rest, units, ridge), partial(step, teams, everything, units, ridge))}
 
 
 def _pool(
@@ -160,10 +160,12 @@ def _pool(
     choices = [(own, p) for own in levels_of(teams, n_populations, regime.rules.ridge) for p in own.penalties]
     fitted = [own.fit(teams, rest, penalty) for own, penalty in choices]
     losses = np.zeros(len(fitted))
+    _, scale = centres_and_scales(parted.rows, settings.loss)
     for block, values in how.blocks(teams, held_out):
         targets, weight = held_out.targets[:, block], 1.0 if held_out.weight is None else held_out.weight[block]
         for i, level in enumerate(fitted):
-            losses[i] += float((weight * (level.combine(level.team_predictions(values)) - targets) ** 2).sum())
+            difference = (level.combine(level.team_predictions(values)) - targets) / scale[:, None]
+            losses[i] += float((weight * difference**2).sum())
     levels: dict[str, _Level] = {}
     for kind in dict.fromkeys(own.name for own, _ in choices):
         best = min((i for i, (own, _) in enumerate(choices) if own.name == kind), key=lambda i: losses[i])

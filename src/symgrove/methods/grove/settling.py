@@ -1,19 +1,21 @@
 """Coefficients of finished teams on all rows, by sums over blocks of rows: for more rows than evolutions see at once.
 
-A team's coefficients are a Newton step from those that it has: exact for squares, a few steps for the logistic loss.
+A team's coefficients are a Newton step from those that it has: exact for squares, a few steps for other losses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import on_one_thread, product
-from symgrove.methods.grove.losses import LOGISTIC, SQUARED
+from symgrove.fitness.named_losses import NamedLoss, Poisson
+from symgrove.methods.grove.losses import TeamLoss, team_loss
+from symgrove.methods.grove.setup import centres_and_scales, in_units
 from symgrove.methods.problem import Rows
 from symgrove.models.row_blocks import row_blocks
 from symgrove.models.teams import Teams
@@ -89,9 +91,31 @@ class RowPass:
                     yield slice(start, start + own.shape[1]), own
 
 
-def sums_of(teams: Teams, rows: Rows, how: RowPass) -> TeamSums:
+class TargetUnits(NamedTuple):
+    """In which units teams of each target evolve: t' = (t - centre) / scale, and of a team's sum (p - shift) / unit.
+
+    With the Poisson loss sums are logarithms, so that their shift is one, and their unit one.
+    """
+
+    loss: TeamLoss
+    named: NamedLoss | None
+    centre: Matrix
+    scale: Matrix
+    shift: Matrix
+    unit: Matrix
+
+
+def units_of(rows: Rows, loss: NamedLoss | None) -> TargetUnits:
+    """Of all training rows."""
+    centre, scale = centres_and_scales(rows, loss)
+    has_log_link = isinstance(loss, Poisson)
+    shift, unit = (np.log(scale), np.ones(scale.size)) if has_log_link else (centre, scale)
+    return TargetUnits(team_loss(loss, float(scale[0])), loss, centre, scale, shift, unit)
+
+
+def sums_of(teams: Teams, rows: Rows, units: TargetUnits, how: RowPass) -> TeamSums:
     """Sums of every team over all rows."""
-    loss = LOGISTIC if teams.is_logistic else SQUARED
+    loss = units.loss
     terms = [np.flatnonzero(own) for own in teams.coefficients]
     gram = [np.zeros((own.size + 1, own.size + 1)) for own in terms]
     gradient = [np.zeros(own.size + 1) for own in terms]
@@ -99,10 +123,11 @@ def sums_of(teams: Teams, rows: Rows, how: RowPass) -> TeamSums:
     for block, values in how.blocks(teams, rows):
         weight = np.ones(values.shape[1]) if rows.weight is None else rows.weight[block]
         for j, own in enumerate(terms):
-            target = rows.targets[teams.target_of[j], block]
+            k = teams.target_of[j]
+            target = (rows.targets[k, block] - units.centre[k]) / units.scale[k]
             phi = np.vstack([np.ones((1, values.shape[1])), values[own]])
-            prediction = product(np.append(teams.intercept[j], teams.coefficients[j, own]), phi)
-            curvature = weight if loss.curvature is None else loss.curvature(weight, prediction)
+            prediction = product(_in_evolution(teams, j, own, units), phi)
+            curvature = weight if loss.curvature is None else loss.curvature(weight, target, prediction)
             gram[j] += product(phi, (phi * curvature).T)
             gradient[j] += product(phi, loss.score(weight, target, prediction))
             losses[j] += product(weight, loss.value(target, prediction))
@@ -110,19 +135,26 @@ def sums_of(teams: Teams, rows: Rows, how: RowPass) -> TeamSums:
     return TeamSums(terms, gram, gradient, losses, total)
 
 
-def step(teams: Teams, sums: TeamSums, ridge: float) -> Teams:
+def _in_evolution(teams: Teams, j: int, own: NDArray[np.intp], units: TargetUnits) -> Matrix:
+    """Intercept and coefficients of a team in the units of its evolution."""
+    k = teams.target_of[j]
+    return np.append(teams.intercept[j] - units.shift[k], teams.coefficients[j, own]) / units.unit[k]
+
+
+def step(teams: Teams, sums: TeamSums, units: TargetUnits, ridge: float) -> Teams:
     """The teams after a Newton step, with the penalty of the evolution; their errors are those of all rows."""
     intercept, coefficients, errors = teams.intercept.copy(), teams.coefficients.copy(), teams.errors.copy()
-    # The loss is the square, or minus the logarithm, of which the gradient is half or the whole derivative.
-    half, share = (0.5, 0.25) if teams.is_logistic else (1.0, 1.0)
+    # Of squares the score is half of the derivative, of all other losses the whole.
+    half = 1.0 if units.loss.is_squared else 0.5
     for j, own in enumerate(sums.terms):
-        penalty = np.full(own.size + 1, share * ridge * sums.total[j])
+        k = teams.target_of[j]
+        penalty = np.full(own.size + 1, units.loss.curvature_share * ridge * sums.total[j])
         penalty[0] = 0.0
-        before = np.append(intercept[j], coefficients[j, own])
-        gradient = sums.gradient[j] - penalty * before
+        gradient = sums.gradient[j] - penalty * _in_evolution(teams, j, own, units)
         change: Any = on_one_thread(np.linalg.solve, sums.gram[j] + np.diag(penalty), gradient)
-        intercept[j] += change[0]
-        coefficients[j, own] += change[1:]
+        intercept[j] += units.unit[k] * change[0]
+        coefficients[j, own] += units.unit[k] * change[1:]
         gain = 2 * product(sums.gradient[j], change) - product(change, product(sums.gram[j], change))
         errors[j] = (sums.loss[j] - half * gain) / sums.total[j]
+    errors = in_units(units.named, errors, units.scale[teams.target_of])
     return replace(teams, intercept=intercept, coefficients=coefficients, errors=errors)

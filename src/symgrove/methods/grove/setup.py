@@ -14,9 +14,11 @@ from symgrove.dataset import Dataset, check_dtype, features_by_column
 from symgrove.engines.base import Engine
 from symgrove.engines.registry import make_engine
 from symgrove.fitness.bootstrap import bootstrap_counts, subsample_counts
+from symgrove.fitness.named_losses import Deviation, NamedLoss, Poisson, robust_scale, weighted_quantile
 from symgrove.forest.forest import Forest, Ids
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.grove.configuration import GroveConfiguration, Regime
+from symgrove.methods.grove.losses import LARGEST_LOG, team_loss
 from symgrove.methods.grove.memory import team_needs
 from symgrove.methods.grove.teams import GENERATIONS_BETWEEN_REFRESHES, TeamEvolution, TeamState
 from symgrove.methods.grove.turns import InTurns, Populations
@@ -50,7 +52,8 @@ class TeamSettings(NamedTuple):
     sampling : "bootstrap" or float
         How each team's rows are drawn.
     aggregation : str
-    is_logistic : bool
+    losses : tuple of NamedLoss
+        Of each target, if it is a number; empty: labels, whose teams are logistic.
     n_threads, memory_budget : int
     configuration : GroveConfiguration
     engine : str
@@ -62,11 +65,16 @@ class TeamSettings(NamedTuple):
     clip: bool
     sampling: str | float
     aggregation: str
-    is_logistic: bool
+    losses: tuple[NamedLoss, ...]
     n_threads: int
     memory_budget: int
     configuration: GroveConfiguration
     engine: str
+
+    @property
+    def loss(self) -> NamedLoss | None:
+        """Of the first target; those of others differ at most in their units."""
+        return self.losses[0] if self.losses else None
 
 
 def make_evolutions(
@@ -74,9 +82,7 @@ def make_evolutions(
 ) -> Populations | InTurns:
     """Evolutions of teams on training rows but for those hidden, a population each; in turns, if the rows are many."""
     n_most = rows_of_an_evolution(settings, regime, training)
-    scales = Scales(
-        _standardization(settings, training), *_centre_and_scale(training, is_logistic=settings.is_logistic)
-    )
+    scales = Scales(_standardization(settings, training), *centres_and_scales(training, settings.loss))
     seen = np.setdiff1d(np.arange(len(training.X)), hidden) if hidden is not None else np.arange(len(training.X))
     if seen.size <= n_most:
         own = training if hidden is None else training.take(seen)
@@ -95,11 +101,11 @@ def rows_of_an_evolution(settings: TeamSettings, regime: Regime, training: Rows)
 
 
 class Scales(NamedTuple):
-    """How features and target are scaled, whatever rows an evolution has."""
+    """How features and each target are scaled, whatever rows an evolution has."""
 
     standardization: Standardization
-    centre: float
-    scale: float
+    centre: Matrix
+    scale: Matrix
 
 
 def _on_all_rows(settings: TeamSettings, regime: Regime, training: Rows, scales: Scales, seed: int) -> Populations:
@@ -179,13 +185,13 @@ def _make_evolution(
         engine=engine,
         vary=_mixture(Forest(n_features, settings.primitives), training.X, scales.standardization, regime, own, seed),
         counts=counts,
-        targets=(training.targets - scales.centre) / scales.scale,
+        targets=(training.targets - scales.centre[:, None]) / scales.scale[:, None],
         row_weight=row_weight,
         # No more may join than stay: room for them is taken for every team.
         rules=replace(rules, max_terms=max_terms, n_joining=min(rules.n_joining, max_terms)),
         candidates=own.candidates,
         n_close=own.most_judged(regime.n_teams * n_targets),
-        is_logistic=settings.is_logistic,
+        loss=team_loss(settings.loss, float(scales.scale[0])),
         seed=seed,
     )
 
@@ -223,14 +229,22 @@ def _range_of_features(standardization: Standardization, X: Matrix) -> Range:
     return Range(np.min(low, axis=0), np.max(high, axis=0))
 
 
-def _centre_and_scale(training: Rows, *, is_logistic: bool) -> tuple[float, float]:
-    """Of the target; labels stay as they are."""
-    if is_logistic:
-        return 0.0, 1.0
-    y = training.targets[0]
+def centres_and_scales(training: Rows, loss: NamedLoss | None) -> tuple[Matrix, Matrix]:
+    """Of each target, (n_targets,); labels stay as they are, counts are divided by their mean."""
+    if loss is None:
+        return np.zeros(len(training.targets)), np.ones(len(training.targets))
+    centre, scale = zip(*(_centre_and_scale(y, training.weight, loss) for y in training.targets), strict=True)
+    return np.array(centre), np.array(scale)
+
+
+def _centre_and_scale(y: Matrix, weight: Matrix | None, loss: NamedLoss) -> tuple[float, float]:
+    if isinstance(loss, Deviation):  # few large values must not decide
+        return weighted_quantile(y, weight, 0.5), robust_scale(y, weight)
+    if isinstance(loss, Poisson):
+        return 0.0, float(np.average(y, weights=weight)) or 1.0
     reach = float(np.abs(y).max()) or 1.0  # squares of what is divided by it do not overflow
-    centre = reach * float(np.average(y / reach, weights=training.weight))
-    scale = reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=training.weight)))
+    centre = reach * float(np.average(y / reach, weights=weight))
+    scale = reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=weight)))
     return centre, scale if scale > 1e-12 * abs(centre) and np.isfinite(1.0 / scale) else 1.0
 
 
@@ -240,7 +254,7 @@ def to_teams(
     """The teams of the states as one ensemble with a forest of its own, in the units of the target."""
     evolutions = method.parts
     standardization = _standardization(settings, training)
-    centre, scale = _centre_and_scale(training, is_logistic=settings.is_logistic)
+    centre, scale = centres_and_scales(training, settings.loss)
     forest = Forest(training.X.shape[1], settings.primitives)
     parts = [_collect(forest, *each) for each in zip(evolutions, states, strict=True)]
     # Populations may have the same program, features above all.
@@ -251,23 +265,55 @@ def to_teams(
     coefficients = np.concatenate([part.coefficients_of(programs) for part in parts])
     target_of = np.concatenate([evolution.target_of for evolution in evolutions])
     order = np.argsort(target_of, kind="stable")
-    y = training.targets[0]
+    has_log_link = isinstance(settings.loss, Poisson)
+    shift, unit = (np.log(scale), np.ones(scale.size)) if has_log_link else (centre, scale)
+    ranges = [_range_of_predictions(settings, *each) for each in zip(training.targets, scale.tolist(), strict=True)]
+    own = target_of[order]
     return Teams(
         forest=forest,
         programs=programs,
         centre=term_centre,
         spread=spread,
-        coefficients=scale * coefficients[order],
-        intercept=(centre + scale * np.concatenate([state.coefficients[:, 0] for state in states]))[order],
-        target_of=target_of[order],
+        coefficients=unit[own][:, None] * coefficients[order],
+        intercept=shift[own] + unit[own] * np.concatenate([state.coefficients[:, 0] for state in states])[order],
+        target_of=own,
         standardization=standardization,
         features=_range_of_features(standardization, training.X) if settings.clip else None,
         terms=Range(low, high) if settings.clip else None,
-        predictions=Range(y.min(), y.max()) if settings.clip and not settings.is_logistic else None,
+        predictions=_joined(ranges),
         aggregation=settings.aggregation,
-        is_logistic=settings.is_logistic,
-        errors=(scale * (scale * np.concatenate([state.errors for state in states])))[order],
+        loss="logistic" if settings.loss is None else settings.loss.name,
+        errors=in_units(settings.loss, np.concatenate([state.errors for state in states])[order], scale[own]),
     )
+
+
+def _range_of_predictions(settings: TeamSettings, y: Matrix, scale: float) -> Range | None:
+    """What teams' sums are kept within; of counts, which have logarithms of zero and below, always something."""
+    low, high = float(y.min()), float(y.max())
+    if isinstance(settings.loss, Poisson):
+        middle = float(np.log(scale))
+        return Range(
+            float(np.log(low)) if settings.clip and low > 0 else middle - LARGEST_LOG,
+            float(np.log(high)) if settings.clip and high > 0 else middle + LARGEST_LOG,
+        )
+    return Range(low, high) if settings.clip and settings.loss is not None else None
+
+
+def _joined(ranges: list[Range | None]) -> Range | None:
+    """Of one target as numbers, of several as arrays."""
+    known = [each for each in ranges if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Range(*(np.array(ends) for ends in zip(*known, strict=True)))
+
+
+def in_units(loss: NamedLoss | None, errors: Matrix, scale: Matrix) -> Matrix:
+    """Mean losses of teams in the units of the target: of counts, deviances."""
+    if isinstance(loss, Poisson):
+        return 2.0 * scale * errors
+    if isinstance(loss, Deviation) and not loss.delta:
+        return scale * errors
+    return scale * (scale * errors)
 
 
 def stack_of(
@@ -285,7 +331,7 @@ def stack_of(
         Stack(
             levels=(to_teams(settings, method, own, training),),
             weights=np.ones(1),
-            base=base_of(training),
+            base=base_of(training, settings.losses),
             task=problem.task,
             primitives=settings.primitives,
             n_features=training.X.shape[1],
@@ -330,7 +376,10 @@ def _collect(forest: Forest, evolution: TeamEvolution, state: TeamState) -> _Col
     return _Collected(forest.copy_from(state.forest, roots), about, coefficients)
 
 
-def base_of(training: Rows) -> Matrix:
-    """What is predicted if nothing is known of a row: the mean of each target."""
+def base_of(training: Rows, losses: Sequence[NamedLoss]) -> Matrix:
+    """What is predicted if nothing is known of a row: the mean of each target, or what else the loss asks for."""
+    if losses and isinstance(losses[0], Deviation):
+        pairs = zip(losses, training.targets, strict=True)
+        return np.array([loss.constant(target, training.weight) for loss, target in pairs])
     reach = np.maximum(np.abs(training.targets).max(axis=1, keepdims=True), 1e-300)
     return reach[:, 0] * np.average(training.targets / reach, axis=1, weights=training.weight)

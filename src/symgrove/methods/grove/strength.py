@@ -108,7 +108,7 @@ def choose_strength(
     """Weights of the levels."""
     cheaper = [for_folds(regime, settings.configuration.folds) for regime in regimes]
     record = _Record.begin_or_resume(cheaper, training, around)
-    folds = _folds(training, seed, settings.configuration.folds, is_logistic=settings.is_logistic)
+    folds = _folds(training, seed, settings.configuration.folds, is_logistic=not settings.losses)
     record.check(folds)
     before = time.perf_counter()
     first = record.n_done // len(levels_of(cheaper))
@@ -123,9 +123,7 @@ def choose_strength(
             _predict_fold(settings, regime, rest, training.X[held_out], own_seed, record, (f, r), held_out)
     strongest = len(cheaper[0].snapshots) - 1
     rules = settings.configuration.folds
-    return weigh(
-        record.out_of_fold, record.spread, training, rules, is_logistic=settings.is_logistic, strongest=strongest
-    )
+    return weigh(record.out_of_fold, record.spread, training, rules, losses=settings.losses, strongest=strongest)
 
 
 @dataclass

@@ -26,6 +26,7 @@ from symgrove.forest.forest import Forest, Ids
 from symgrove.methods.base import ForestMethod, ForestState, check_array, check_ids, nodes_of
 from symgrove.methods.grove.configuration import CandidateRules, TeamRules
 from symgrove.methods.grove.fits import TeamFits
+from symgrove.methods.grove.losses import TeamLoss
 from symgrove.rng import stream
 from symgrove.selection.team import TeamFit, drop_terms, join_best, judge, stand_beside
 from symgrove.variation.mixture import MixedVariation
@@ -41,7 +42,7 @@ class TeamState(ForestState):
     """A run between two generations.
 
     `roots`, `coefficients` and `is_taken` are (n_teams, n_slots); slot 0 is the intercept. `inverse` is (n_teams,
-    n_slots, n_slots), or empty with the logistic loss. `errors` are the teams' mean losses on their samples.
+    n_slots, n_slots), or empty with other losses than squares. `errors` are the teams' mean losses on their samples.
     """
 
     roots: Ids
@@ -88,15 +89,14 @@ class TeamEvolution(ForestMethod):
     counts : (n_samples, n_rows)
         How often each sample has each row; there is a team for each target and sample.
     targets : (n_targets, n_rows)
-        Standardised, or 0 and 1.
+        Standardised, or 0 and 1; with the Poisson loss, divided by their mean.
     row_weight : (n_rows,)
         Sample weights; their mean is one.
     n_close : int
         Of a large window, so many candidates are judged in full: those closest to the residuals.
     candidates : CandidateRules
         How they are told apart.
-    is_logistic : bool
-        The loss; else squares.
+    loss : TeamLoss
     """
 
     vary: MixedVariation
@@ -106,7 +106,7 @@ class TeamEvolution(ForestMethod):
     rules: TeamRules
     candidates: CandidateRules
     n_close: int
-    is_logistic: bool
+    loss: TeamLoss
     state_type: ClassVar[type[ForestState]] = TeamState
     _tables: _Tables = field(default_factory=_Tables, repr=False)
 
@@ -132,18 +132,14 @@ class TeamEvolution(ForestMethod):
     # The method
 
     def init(self) -> TeamState:
-        """Teams of an intercept, the mean of the target on each sample or its log odds, and the first terms."""
+        """Teams of an intercept, such as the mean of the target on each sample or its log odds, and the first terms."""
         shape = self.n_teams, self.n_slots
         coefficients = np.zeros(shape)
         is_taken = np.zeros(shape, dtype=np.bool_)
         is_taken[:, 0] = True
-        inverse = np.zeros((self.n_teams, 0, 0) if self.is_logistic else (*shape, self.n_slots))
-        mean = self.fits.means
-        if self.is_logistic:
-            share = np.clip(mean, 1e-3, 1 - 1e-3)
-            coefficients[:, 0] = np.log(share / (1 - share))
-        else:
-            coefficients[:, 0] = mean
+        inverse = np.zeros((*shape, self.n_slots) if self.loss.is_squared else (self.n_teams, 0, 0))
+        coefficients[:, 0] = self.fits.starts
+        if self.loss.is_squared:
             inverse[:, 0, 0] = 1.0 / self.fits.total
         state = TeamState(
             generation=-1,
@@ -245,7 +241,7 @@ class TeamEvolution(ForestMethod):
     @cached_property
     def fits(self) -> TeamFits:
         """How coefficients are found."""
-        return TeamFits(self.engine, self.counts, self.row_weight, self.targets, self.rules.ridge, self.is_logistic)
+        return TeamFits(self.engine, self.counts, self.row_weight, self.targets, self.rules.ridge, self.loss)
 
     def _improve(
         self, state: TeamState, tables: _Tables, candidates: _Candidates, vectors: Handle, slots: Index
@@ -254,9 +250,9 @@ class TeamEvolution(ForestMethod):
         everybody = np.arange(self.n_teams)
         weights = self.fits.curvatures(everybody, tables.predictions)
         inverse = state.inverse
-        if self.is_logistic or state.generation % GENERATIONS_BETWEEN_REFRESHES == 0:
+        if not self.loss.is_squared or state.generation % GENERATIONS_BETWEEN_REFRESHES == 0:
             inverse = self.fits.inverses(everybody, vectors, slots, weights)
-            if not self.is_logistic:  # rows may be others than before
+            if self.loss.is_squared:  # rows may be others than before
                 state.coefficients[:] = self.fits.solution(inverse, vectors, slots)
                 tables.predictions = self.engine.combine(state.coefficients, vectors, slots)
         scores = self.fits.scores(everybody, tables.predictions)
@@ -264,14 +260,14 @@ class TeamEvolution(ForestMethod):
         before = state.coefficients.copy()
         slots = self._join(teams, state, tables, candidates, vectors, slots, (weights, scores))
         both = vectors + candidates.vectors
-        if self.is_logistic:
+        if not self.loss.is_squared:
             state.coefficients[:] = before  # a full step may lead far away where curvature is small
             self._newton_twice(state, inverse, both, slots, tables.predictions)
         drop_terms(teams, self.rules.max_terms)
         has_left = ~state.is_taken
         slots[has_left], state.roots[has_left], tables.key[has_left] = -1, -1, np.nan
         predictions = self.engine.combine(state.coefficients, both, slots)
-        if self.is_logistic:
+        if not self.loss.is_squared:
             self.fits.newton(everybody, both, slots, inverse, state.coefficients, predictions)
             # Not what the step led to, which differs in the last bits from what a resumed run finds.
             predictions = self.engine.combine(state.coefficients, both, slots)
@@ -342,7 +338,7 @@ class TeamEvolution(ForestMethod):
         else:
             found = self.engine.products(scores, vectors)[0]
             share = found**2
-            if self.is_logistic:  # else the sums of squares are much alike: all terms have a mean square of one
+            if not self.loss.is_squared:  # else the sums of squares are much alike: all terms have a mean square of one
                 share /= self.engine.squares(vectors, weights) + self.fits.penalty[:, None]
             share[order > np.partition(order, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
             seen = _smallest(-share, self.n_close)
@@ -375,13 +371,13 @@ class TeamEvolution(ForestMethod):
     def _refit(self, vectors: Handle, slots: Index, coefficients: Matrix) -> Matrix:
         """The best coefficients of the first team's terms, and the inverse that goes with them."""
         team, fits = np.zeros(1, dtype=np.intp), self.fits
-        for _ in range(N_NEWTON_STEPS if self.is_logistic else 1):
+        for _ in range(1 if self.loss.is_squared else N_NEWTON_STEPS):
             predictions = self.engine.combine(coefficients, vectors, slots)
             inverse = fits.inverses(team, vectors, slots, fits.curvatures(team, predictions))
-            if self.is_logistic:
-                fits.newton(team, vectors, slots, inverse, coefficients, predictions)
-            else:
+            if self.loss.is_squared:
                 coefficients[:] = fits.solution(inverse, vectors, slots)
+            else:
+                fits.newton(team, vectors, slots, inverse, coefficients, predictions)
         return inverse
 
     # Tables and saving
@@ -423,7 +419,7 @@ class TeamEvolution(ForestMethod):
         check_array("coefficients", arrays["coefficients"], shape, "f")
         check_array("is_taken", arrays["is_taken"], shape, "b")
         check_array("errors", arrays["errors"], shape[:1], "f")
-        inverse = (self.n_teams, 0, 0) if self.is_logistic else (*shape, self.n_slots)
+        inverse = (*shape, self.n_slots) if self.loss.is_squared else (self.n_teams, 0, 0)
         check_array("inverse", arrays["inverse"], inverse, "f")
         if ((arrays["roots"] >= 0) != arrays["is_taken"])[:, 1:].any():
             raise ValueError("a slot of a team has a term exactly if it is taken")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,14 +12,16 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from symgrove.blas import on_one_thread, product
+from symgrove.fitness.named_losses import Deviation, NamedLoss, Squared
 from symgrove.methods.grove.configuration import Folds
-from symgrove.methods.grove.setup import base_of
+from symgrove.methods.grove.setup import base_of, centres_and_scales
 from symgrove.methods.problem import Rows
 
 Matrix = NDArray[np.float64]
 HEAVY = 1e4  # weight of the equation that makes weights sum to one
 PROBABILITIES = (0.01, 0.99)
 N_ROUNDS = 200
+N_REWEIGHTINGS = 30
 
 
 class Strength(NamedTuple):
@@ -37,40 +42,45 @@ def weigh(
     training: Rows,
     folds: Folds,
     *,
-    is_logistic: bool,
+    losses: Sequence[NamedLoss],
     strongest: int,
     shrink: bool = False,
 ) -> Strength:
     """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
-    `spread` is that of each level's teams, (n_levels, n_rows). If some rows were never held out, the strongest level is
-    alone unless the stack is clearly better: with a weight of one, or with `shrink` the one that suits it best.
+    `spread` is that of each level's teams, (n_levels, n_rows). Without losses, targets are labels. If some rows were
+    never held out, the strongest level is alone unless the stack is clearly better: with a weight of one, or with
+    `shrink` the one that suits it best.
     """
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     predictions = out_of_fold[:, :, known]
     targets = training.targets[:, known]
     row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
-    base = base_of(training)
+    base = base_of(training, losses)
 
     def best_weights(own: Matrix) -> Matrix:
-        if is_logistic:
-            found = mixture_weights(own, targets, base, row_weight)
+        if not losses:
+            best = mixture_weights(own, targets, base, row_weight)
+        elif len(losses) == 1:
+            best = reweighted_stack(own[:, 0], targets[0], float(base[0]), row_weight, losses[0])
         else:
-            found = stack_weights(own[:, 0], targets[0], float(base[0]), row_weight)
-        return np.where(found < folds.smallest_weight, 0.0, found)
+            _, scale = centres_and_scales(training, losses[0])
+            best = _weights_of_several(own, targets, base, row_weight, losses[0], scale)
+        return np.where(best < folds.smallest_weight, 0.0, best)
 
     weights = best_weights(predictions)
-    losses = losses_of(_stacked(predictions, weights, base), targets, is_logistic=is_logistic)
+    of_rows = partial(losses_of, targets=targets, losses=losses, base=base, row_weight=row_weight)
+    found = of_rows(_stacked(predictions, weights, base))
     if not known.all():
         alone = np.zeros(weights.size)
         alone[strongest] = best_weights(predictions[[strongest]])[0] if shrink else 1.0
-        difference = losses_of(_stacked(predictions, alone, base), targets, is_logistic=is_logistic) - losses
+        difference = of_rows(_stacked(predictions, alone, base)) - found
         mean, error = _mean_and_error(difference, row_weight)
         if mean < folds.clearly * error:
-            weights, losses = alone, losses + difference
+            weights, found = alone, found + difference
     stacked = np.full(out_of_fold.shape[1:], np.nan)
     stacked[:, known] = _stacked(predictions, weights, base)
-    return Strength(weights, stacked, product(weights, spread), float(np.average(losses, weights=row_weight)))
+    return Strength(weights, stacked, product(weights, spread), float(np.average(found, weights=row_weight)))
 
 
 def _mean_and_error(values: Matrix, weight: Matrix) -> tuple[float, float]:
@@ -84,14 +94,26 @@ def _stacked(predictions: Matrix, weights: Matrix, base: Matrix) -> Matrix:
     return base[:, None] + np.einsum("l,ltn->tn", weights, predictions - base[:, None])
 
 
-def losses_of(prediction: Matrix, targets: Matrix, *, is_logistic: bool) -> Matrix:
-    """Loss on every row: squares, or minus the logarithm of the probability of the label."""
-    if not is_logistic:
-        return (targets[0] - prediction[0]) ** 2
+def losses_of(
+    prediction: Matrix, targets: Matrix, losses: Sequence[NamedLoss], base: Matrix, row_weight: Matrix
+) -> Matrix:
+    """Loss on every row; of several targets the mean, each in units of that of the base.
+
+    Of labels, minus the logarithm of their probability.
+    """
+    if len(losses) == 1:
+        return losses[0].of_rows(targets[0], prediction[0])
+    if losses:
+        units = [
+            float(np.average(loss.of_rows(y, np.full(y.size, b)), weights=row_weight)) or 1.0
+            for loss, y, b in zip(losses, targets, base, strict=True)
+        ]
+        each = zip(losses, targets, prediction, units, strict=True)
+        return np.mean([loss.of_rows(y, said) / unit for loss, y, said, unit in each], axis=0)
     return -np.log(np.clip(_of_the_label(prediction[None], targets)[0], *PROBABILITIES))
 
 
-def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matrix) -> Matrix:
+def stack_weights(predictions: Matrix, y: Matrix, base: float | Matrix, row_weight: Matrix) -> Matrix:
     """Least squares with weights that are not negative and sum to at most one.
 
     The sum is one with a column of zeros, whose weight is that of the base.
@@ -104,6 +126,33 @@ def stack_weights(predictions: Matrix, y: Matrix, base: float, row_weight: Matri
     b = np.append((y - base) * root, HEAVY * scale) / scale
     weights = on_one_thread(nnls, A, b)[0][:-1]
     return weights / max(1.0, weights.sum())
+
+
+def _weights_of_several(
+    predictions: Matrix, targets: Matrix, base: Matrix, row_weight: Matrix, loss: NamedLoss, scale: Matrix
+) -> Matrix:
+    """One set of weights for all targets: rows of each target, divided by its scale, below those of the one before."""
+    n_levels, _, n_rows = predictions.shape
+    if isinstance(loss, Deviation):
+        loss = replace(loss, delta=loss.delta / scale[0])
+    y, stacked = (targets / scale[:, None]).ravel(), (predictions / scale[:, None]).reshape(n_levels, -1)
+    return reweighted_stack(stacked, y, np.repeat(base / scale, n_rows), np.tile(row_weight, len(targets)), loss)
+
+
+def reweighted_stack(
+    predictions: Matrix, y: Matrix, base: float | Matrix, row_weight: Matrix, loss: NamedLoss
+) -> Matrix:
+    """Weights as of `stack_weights` for any loss: the best of some rounds of reweighted least squares."""
+
+    def mean_loss(weights: Matrix) -> float:
+        return float(np.average(loss.of_rows(y, base + product(weights, predictions - base)), weights=row_weight))
+
+    best = weights = stack_weights(predictions, y, base, row_weight)
+    for _ in range(0 if isinstance(loss, Squared) else N_REWEIGHTINGS):
+        again = row_weight * loss.row_weights(y, base + product(weights, predictions - base))
+        weights = stack_weights(predictions, y, base, again)
+        best = weights if mean_loss(weights) < mean_loss(best) else best
+    return best
 
 
 def mixture_weights(predictions: Matrix, targets: Matrix, base: Matrix, row_weight: Matrix) -> Matrix:
