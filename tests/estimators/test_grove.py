@@ -162,7 +162,7 @@ def test_stopped_while_choosing_the_main_evolution_is_the_model(data, monkeypatc
         return original(self, method, 10_000, name, previous)
 
     monkeypatch.setattr(strength.Surroundings, "run_to", spoil)
-    model = sg.GroveRegressor(**SMALL, max_time=1.0 if raise_it is None else None).fit(*data)
+    model = sg.GroveRegressor(**SMALL, max_time=2.0 if raise_it is None else None).fit(*data)
     assert model.stop_reason_ == reason
     assert model.stacking_weights_ == {"main 12": 1.0}
     assert np.isfinite(model.predict(data[0])).all()

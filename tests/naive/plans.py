@@ -28,7 +28,7 @@ def evaluate(plan, X, noise=0.0, rng=None):
             steps.append(_moved(_step(step, steps, X), 0 if step.name in EXACT else noise, rng))
         targets = np.stack([_target(target, steps, len(X)) for target in plan.targets])
         if plan.classes is None:
-            return targets.T if plan.columns else targets[0]
+            return targets.T if plan.target_names else targets[0]
         if len(targets) == 1:
             shares = np.stack([1 - targets[0], targets[0]], axis=1)
         else:

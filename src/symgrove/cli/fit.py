@@ -72,10 +72,7 @@ def fit(
         rows = p.complete_rows(X, missing)
         for name in targets:
             rows = _with_target(table.column(name), rows, name, missing)
-        if len(targets) > 1:
-            y, found_task = _several(table, targets, rows, task), "regression"
-        else:
-            y, found_task = p.target_of(table, target, rows, task)
+        y, found_task = _targets_of(table, targets, rows, task)
         own = parse_parameters(context.args, estimator_class(method, found_task))
         if categorical:
             own["categorical_features"] = categorical
@@ -110,16 +107,18 @@ def _with_target(column: list[Any], rows: list[int], target: str, missing: str) 
     return known
 
 
-def _several(table: Any, targets: list[str], rows: list[int], task: str) -> Any:
-    """Several targets as numbers, a column for each."""
+def _targets_of(table: Any, targets: list[str], rows: list[int], task: str) -> tuple[Any, str]:
+    """The target and the task; several targets are numbers, a column for each."""
     import numpy as np
 
     from symgrove.cli.preparation import target_of
 
+    if len(targets) == 1:
+        return target_of(table, targets[0], rows, task)
     if task == "classification":
         raise ValueError(f"classes have one target, got {len(targets)}; fit a model for each.")
     columns = [target_of(table, name, rows, "regression")[0] for name in targets]
-    return NamedColumns(np.stack(columns, axis=1), targets)
+    return NamedColumns(np.stack(columns, axis=1), targets), "regression"
 
 
 class NamedColumns:
