@@ -133,7 +133,7 @@ class ManyRows:
     share_held_out: float = 0.1
     most_held_out: int = 10_000
     share_of_teams: float = 0.5
-    rows_of_a_turn: int = 4096
+    rows_of_a_turn: int = 2048
     n_newton_steps: int = 3
 
 

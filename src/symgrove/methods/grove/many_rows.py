@@ -157,19 +157,20 @@ def _pool(
     everything = pool_sums(teams, parted.rows, how)
     rest = everything - pool_sums(teams, held_out, how)
     n_populations = min(regime.n_populations, regime.n_teams)
-    choices = [(own, p) for own in levels_of(teams, n_populations, regime.rules.ridge) for p in own.penalties]
-    fitted = [own.fit(teams, rest, penalty) for own, penalty in choices]
-    losses = np.zeros(len(fitted))
+    kinds = [*levels_of(teams, n_populations, regime.rules.ridge)]
+    choices = [(own, penalty) for own in kinds if len(own.penalties) > 1 for penalty in own.penalties]
+    tried = [own.first().fit(teams, rest, penalty) for own, penalty in choices]
+    losses = np.zeros(len(tried))
     _, scale = centres_and_scales(parted.rows, settings.loss)
     for block, values in how.blocks(teams, held_out):
         targets, weight = held_out.targets[:, block], 1.0 if held_out.weight is None else held_out.weight[block]
-        for i, level in enumerate(fitted):
+        for i, level in enumerate(tried):
             difference = (level.combine(level.team_predictions(values)) - targets) / scale[:, None]
             losses[i] += float((weight * difference**2).sum())
     levels: dict[str, _Level] = {}
-    for kind in dict.fromkeys(own.name for own, _ in choices):
-        best = min((i for i, (own, _) in enumerate(choices) if own.name == kind), key=lambda i: losses[i])
-        own, penalty = choices[best]
-        label = name if kind == "teams" else f"{name}, {kind}"
-        levels[label] = _Level(fitted[best], partial(own.fit, teams, everything, penalty))
+    for own in kinds:
+        rated = [(loss, penalty) for loss, (kind, penalty) in zip(losses, choices, strict=True) if kind is own]
+        penalty = min(rated)[1] if rated else own.penalties[0]
+        label = name if own.name == "teams" else f"{name}, {own.name}"
+        levels[label] = _Level(own.fit(teams, rest, penalty), partial(own.fit, teams, everything, penalty))
     return levels

@@ -75,6 +75,11 @@ class PoolLevel:
     aggregation: str
     penalties: tuple[float, ...]
 
+    def first(self) -> PoolLevel:
+        """The first regression of each target alone: enough to choose a penalty."""
+        _, first = np.unique(self.target_of, return_index=True)
+        return replace(self, uses=self.uses[first], target_of=self.target_of[first])
+
     def fit(self, teams: Teams, sums: PoolSums, penalty: float) -> Teams:
         """The level as an ensemble."""
         coefficients, intercept = np.zeros(self.uses.shape), np.zeros(len(self.uses))
