@@ -52,7 +52,7 @@ def test_coefficients_of_all_rows_are_a_ridge_regression(rows):
     found = step(
         teams, sums_of(teams, rows, units, RowPass()) - sums_of(teams, held_out, units, RowPass()), units, 0.01
     )
-    pooled = pool_sums(teams, rows, RowPass()) - pool_sums(teams, held_out, RowPass())
+    pooled = pool_sums(teams, rows, units, RowPass()) - pool_sums(teams, held_out, units, RowPass())
     rows, values = rows.take(np.arange(300)), values[:, :300]
     same, *_ = levels_of(teams, 2, 0.01)
     for j, own in enumerate(teams.coefficients != 0):
@@ -150,6 +150,25 @@ def test_noise_has_little_weight_and_intervals_are_known():
     assert model.stacking_weight_sum_ < 0.4
     low, high = model.predict_interval(X, coverage=0.8).T
     assert 0.7 < ((low <= y) & (y <= high)).mean() < 0.9
+
+
+@pytest.mark.parametrize("base", [sg.GroveRegressor, sg.GroveClassifier])
+def test_terms_that_are_constant_on_the_next_rows_leave(rows, base):
+    X = np.column_stack([rows.X, np.zeros((400, 2))])
+    X[:6, 10], X[6:12, 11] = 1.0, 1.0
+    y = rows.targets[0] + 30 * X[:, 10] - 30 * X[:, 11]
+    y = y if base is sg.GroveRegressor else (y > 14).astype(int)
+    many = replace(MANY, rows_of_a_turn=60)
+    for settings in (TINY, {**TINY, "n_estimators": 2, "n_populations": 1}):
+        model = kind_of(base, many)(**settings, random_state=0).fit(X, y)
+        assert np.isfinite(model.history_["errors"]).all()
+        assert model.score(X, y) > 0.4
+
+
+def test_a_few_thousand_rows_are_not_many():
+    model = sg.GroveRegressor(generations=1, population_size=20, n_estimators=2, n_populations=1, strength="fixed")
+    X, y = make_friedman1(2500, random_state=0)
+    assert np.isnan(model.fit(X, y).validation_score_)  # no rows were held out
 
 
 @pytest.mark.parametrize("loss", ["absolute", "quantile", "poisson"])

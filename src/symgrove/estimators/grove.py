@@ -227,7 +227,7 @@ class GroveEstimator(Estimator):
         is_auto = self.strength == "auto" and len(problem.training.X) >= self.configuration.folds.fewest_rows
         rows, many = problem.training, self.configuration.many
         hidden = rows_to_hide(rows, problem.task, problem.seed, many) if self._has_many(problem) else None
-        share = self.configuration.share_of_main if self.strength == "auto" else 1.0
+        share = self.configuration.share_of_main if self.strength == "auto" or hidden is not None else 1.0
         main_limits = limits._replace(max_time=None if limits.max_time is None else share * limits.max_time)
         main = super()._evolve(problem._replace(hidden=hidden), main_limits, checkpoint, interrupt, given)
         if hidden is not None:  # what each team left out is known of some rows only

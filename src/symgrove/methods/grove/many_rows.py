@@ -23,7 +23,7 @@ from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import ManyRows, Regime
 from symgrove.methods.grove.pooling import bytes_of_sums, levels_of, pool_sums
 from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
-from symgrove.methods.grove.setup import TeamSettings, base_of, centres_and_scales
+from symgrove.methods.grove.setup import TeamSettings, base_of
 from symgrove.methods.grove.strength import Chosen, Surroundings, grow
 from symgrove.methods.grove.weights import losses_of, weigh
 from symgrove.methods.problem import Rows
@@ -45,7 +45,7 @@ def rows_to_hide(rows: Rows, task: Task, seed: int, many: ManyRows) -> Positions
     labels = task.strata(rows.targets)
     if labels is not None:
         order = order[np.argsort(labels[order], kind="stable")]
-    return np.sort(order[np.linspace(0, n_rows - 1, n_held_out).astype(np.intp)])
+    return np.sort(order[((np.arange(n_held_out) + 0.5) * n_rows / n_held_out).astype(np.intp)])
 
 
 def n_to_hide(n_rows: int, many: ManyRows) -> int:
@@ -97,18 +97,19 @@ def settle_stack(
         has_room = bytes_of_sums(teams.programs.size) < SHARE_OF_POOL * settings.memory_budget
         is_pooled = not fixed and isinstance(settings.loss, Squared) and has_room
         levels |= (_pool if is_pooled else _settle)(settings, name, teams, regime, parted, around)
-    weights, out_of_fold, spread = _weigh(settings, levels, parted)
-    weights = [1.0] if fixed else weights
+    weights, out_of_fold, spread = _weigh(settings, levels, parted, fixed=fixed)
     by_name = dict(zip(levels, weights, strict=True))
     used = {name: level.make() for name, level in levels.items() if by_name[name] > 0}
     own_weights = np.array([by_name[name] for name in used])
     stack = replace(strongest, levels=tuple(used.values()), weights=own_weights, labels=tuple(used), smaller=())
-    if strongest.smaller:  # one team, and what was left of it when terms left one by one
+    if fixed and strongest.smaller:  # one team, and what was left of it when terms left one by one
         stack = replace(stack, smaller=(stack, *strongest.smaller[1:]))
     return Chosen(stack, by_name, out_of_fold, spread)
 
 
-def _weigh(settings: TeamSettings, levels: Mapping[str, _Level], parted: _Parted) -> tuple[list[float], Matrix, Matrix]:
+def _weigh(
+    settings: TeamSettings, levels: Mapping[str, _Level], parted: _Parted, *, fixed: bool
+) -> tuple[list[float], Matrix, Matrix]:
     """Weights of the levels, what they predict together for the rows held out, and the spread of their teams."""
     training, X, n_threads = parted.rows, parted.held_out.X, settings.n_threads
     out_of_fold = np.full((len(levels), len(training.targets), len(training.X)), np.nan)
@@ -116,6 +117,8 @@ def _weigh(settings: TeamSettings, levels: Mapping[str, _Level], parted: _Parted
     for i, level in enumerate(levels.values()):
         out_of_fold[i][:, parted.position] = level.judged.predict(X, n_threads)
         spread[i, parted.position] = level.judged.all_members(X, n_threads).std(axis=0)
+    if fixed:
+        return [1.0], out_of_fold[0], spread[0]
     rules, losses, held_out = settings.configuration.folds, settings.losses, parted.held_out
     weight = np.ones(len(X)) if held_out.weight is None else held_out.weight
     of_rows = partial(
@@ -132,7 +135,7 @@ def _how(settings: TeamSettings, around: Surroundings) -> RowPass:
         if around.interrupt.is_requested or time.perf_counter() > around.end:
             raise OutOfTime
 
-    return RowPass(settings.n_threads, settings.memory_budget, check)
+    return RowPass(settings.n_threads, check)
 
 
 def _settle(
@@ -153,19 +156,18 @@ def _pool(
     settings: TeamSettings, name: str, teams: Teams, regime: Regime, parted: _Parted, around: Surroundings
 ) -> dict[str, _Level]:
     """Every team with its own terms, and regressions over terms of many teams; of each kind with the best penalty."""
-    how, held_out = _how(settings, around), parted.held_out
-    everything = pool_sums(teams, parted.rows, how)
-    rest = everything - pool_sums(teams, held_out, how)
+    how, held_out, units = _how(settings, around), parted.held_out, units_of(parted.rows, settings.loss)
+    everything = pool_sums(teams, parted.rows, units, how)
+    rest = everything - pool_sums(teams, held_out, units, how)
     n_populations = min(regime.n_populations, regime.n_teams)
     kinds = [*levels_of(teams, n_populations, regime.rules.ridge)]
     choices = [(own, penalty) for own in kinds if len(own.penalties) > 1 for penalty in own.penalties]
     tried = [own.first().fit(teams, rest, penalty) for own, penalty in choices]
     losses = np.zeros(len(tried))
-    _, scale = centres_and_scales(parted.rows, settings.loss)
     for block, values in how.blocks(teams, held_out):
         targets, weight = held_out.targets[:, block], 1.0 if held_out.weight is None else held_out.weight[block]
         for i, level in enumerate(tried):
-            difference = (level.combine(level.team_predictions(values)) - targets) / scale[:, None]
+            difference = (level.combine(level.team_predictions(values)) - targets) / units.scale[:, None]
             losses[i] += float((weight * difference**2).sum())
     levels: dict[str, _Level] = {}
     for own in kinds:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from symgrove.blas import on_one_thread, product
-from symgrove.methods.grove.settling import NUMBER, RowPass
+from symgrove.methods.grove.settling import NUMBER, RowPass, TargetUnits
 from symgrove.methods.problem import Rows
 from symgrove.models.teams import Teams
 
@@ -30,17 +30,27 @@ N_MATRICES = 5  # of all products, at once: of all rows, of two parts, one that 
 
 @dataclass(frozen=True)
 class PoolSums:
-    """Sums over rows: products of the terms, the intercept first, with each other and with the targets."""
+    """Sums over rows: products of the terms, the intercept first, with each other and with the targets.
+
+    Targets are read as (y - centre) / scale, so that sums lose no digits.
+    """
 
     gram: Matrix
     first: Matrix
     squares: Matrix
     total: float
+    centre: Matrix
+    scale: Matrix
 
     def __sub__(self, other: PoolSums) -> PoolSums:
         """Without the rows of the other."""
         return PoolSums(
-            self.gram - other.gram, self.first - other.first, self.squares - other.squares, self.total - other.total
+            self.gram - other.gram,
+            self.first - other.first,
+            self.squares - other.squares,
+            self.total - other.total,
+            self.centre,
+            self.scale,
         )
 
 
@@ -49,7 +59,7 @@ def bytes_of_sums(n_terms: int) -> int:
     return N_MATRICES * NUMBER * (n_terms + 1) ** 2
 
 
-def pool_sums(teams: Teams, rows: Rows, how: RowPass) -> PoolSums:
+def pool_sums(teams: Teams, rows: Rows, units: TargetUnits, how: RowPass) -> PoolSums:
     """Sums of the terms of all teams."""
     n, n_targets = teams.programs.size + 1, len(rows.targets)
     gram, first, squares, total = np.zeros((n, n)), np.zeros((n, n_targets)), np.zeros(n_targets), 0.0
@@ -57,12 +67,12 @@ def pool_sums(teams: Teams, rows: Rows, how: RowPass) -> PoolSums:
         # With roots of the weights the product is of a matrix with itself, which takes half the time.
         root = np.ones(values.shape[1]) if rows.weight is None else np.sqrt(rows.weight[block])
         phi = np.vstack([np.ones((1, values.shape[1])), values]) * root
-        target = rows.targets[:, block] * root
+        target = (rows.targets[:, block] - units.centre[:, None]) / units.scale[:, None] * root
         gram += product(phi, phi.T)
         first += product(phi, target.T)
         squares += (target**2).sum(axis=1)
         total += float((root**2).sum())
-    return PoolSums(gram, first, squares, total)
+    return PoolSums(gram, first, squares, total, units.centre, units.scale)
 
 
 @dataclass(frozen=True)
@@ -88,9 +98,10 @@ class PoolLevel:
             chosen = np.append(0, 1 + np.flatnonzero(own))
             gram, first = sums.gram[np.ix_(chosen, chosen)], sums.first[chosen, target]
             solution = _solve(gram, first, penalty * sums.total)
-            intercept[j], coefficients[j, own] = solution[0], solution[1:]
+            centre, scale = sums.centre[target], sums.scale[target]
+            intercept[j], coefficients[j, own] = centre + scale * solution[0], scale * solution[1:]
             left = sums.squares[target] - 2 * product(first, solution) + product(solution, product(gram, solution))
-            errors[j] = max(float(left), 0.0) / sums.total
+            errors[j] = scale * (scale * max(float(left), 0.0) / sums.total)
         return replace(
             teams,
             coefficients=coefficients,
@@ -106,7 +117,10 @@ def _solve(gram: Matrix, first: Matrix, penalty: float) -> Matrix:
     penalised = gram.copy()
     diagonal = np.arange(1, len(gram))
     penalised[diagonal, diagonal] += penalty
-    found: Matrix = on_one_thread(lambda: cho_solve(cho_factor(penalised, lower=True, overwrite_a=True), first))
+    try:
+        found: Matrix = on_one_thread(lambda: cho_solve(cho_factor(penalised, lower=True), first))
+    except LinAlgError:  # no penalty, and terms that are sums of others
+        found = on_one_thread(np.linalg.lstsq, penalised, first, None)[0]
     return found
 
 

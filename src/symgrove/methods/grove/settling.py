@@ -22,10 +22,7 @@ from symgrove.models.teams import Teams
 
 Matrix = NDArray[np.float64]
 NUMBER = 8  # bytes
-# Constants, because the order of sums, and so the last bits, depend on them.
-ROWS_OF_A_BLOCK = 2048
-MOST_BLOCKS_AT_ONCE = 8
-SHARE_OF_BLOCKS = 1 / 16
+ROWS_OF_A_BLOCK = 2048  # a constant, because the order of sums, and so the last bits, depend on it
 
 
 @dataclass(frozen=True)
@@ -68,27 +65,19 @@ class RowPass:
     Attributes
     ----------
     n_threads : int
-    memory_budget : int
-        Of which blocks of rows take a small share.
     check : callable
         Called between blocks; it may raise.
     """
 
     n_threads: int = 1
-    memory_budget: int = 1 << 28
     check: Callable[[], None] = lambda: None
 
     def blocks(self, teams: Teams, rows: Rows) -> Iterator[tuple[slice, Matrix]]:
         """Ranges of rows, and the values of all terms on them."""
-        room = int(SHARE_OF_BLOCKS * self.memory_budget) // (NUMBER * max(teams.programs.size, 1))
-        n_at_once = int(np.clip(room // ROWS_OF_A_BLOCK, 1, MOST_BLOCKS_AT_ONCE)) * ROWS_OF_A_BLOCK
-        for some in row_blocks(len(rows.X), n_at_once):
+        for some in row_blocks(len(rows.X), ROWS_OF_A_BLOCK):
             for block, values in teams.term_values(rows.X[some], self.n_threads):
-                for part in row_blocks(values.shape[1], ROWS_OF_A_BLOCK):
-                    self.check()
-                    start = some.start + block.start + part.start
-                    own = values[:, part]
-                    yield slice(start, start + own.shape[1]), own
+                self.check()
+                yield slice(some.start + block.start, some.start + block.start + values.shape[1]), values
 
 
 class TargetUnits(NamedTuple):

@@ -95,9 +95,10 @@ def rows_of_an_evolution(settings: TeamSettings, regime: Regime, training: Rows)
     """How many rows the evolutions of a regime have at a time."""
     own, n_rows = settings.configuration, len(training.X)
     together, apart = (team_needs(regime, training, settings.dtype, own, apart=each) for each in (False, True))
-    if n_rows <= min(together.rows_within(settings.memory_budget), own.many.rows_of_a_turn):
+    most = own.many.rows_of_a_turn if n_rows >= own.many.fewest_rows else n_rows
+    if n_rows <= min(together.rows_within(settings.memory_budget), most):
         return n_rows
-    return min(apart.rows_within(settings.memory_budget), own.many.rows_of_a_turn, n_rows - 1)
+    return min(apart.rows_within(settings.memory_budget), most, n_rows - 1)
 
 
 class Scales(NamedTuple):
@@ -262,7 +263,8 @@ def to_teams(
     term_centre, spread, low, high = (
         np.concatenate(column)[first] for column in zip(*(part.about for part in parts), strict=True)
     )
-    coefficients = np.concatenate([part.coefficients_of(programs) for part in parts])
+    each = [part.coefficients_of(programs, term_centre, spread) for part in parts]
+    coefficients, moved = (np.concatenate(column) for column in zip(*each, strict=True))
     target_of = np.concatenate([evolution.target_of for evolution in evolutions])
     order = np.argsort(target_of, kind="stable")
     has_log_link = isinstance(settings.loss, Poisson)
@@ -275,7 +277,7 @@ def to_teams(
         centre=term_centre,
         spread=spread,
         coefficients=unit[own][:, None] * coefficients[order],
-        intercept=shift[own] + unit[own] * np.concatenate([state.coefficients[:, 0] for state in states])[order],
+        intercept=shift[own] + unit[own] * (moved + np.concatenate([s.coefficients[:, 0] for s in states]))[order],
         target_of=own,
         standardization=standardization,
         features=_range_of_features(standardization, training.X) if settings.clip else None,
@@ -358,11 +360,16 @@ class _Collected(NamedTuple):
     about: tuple[Matrix, ...]
     coefficients: Matrix
 
-    def coefficients_of(self, programs: Ids) -> Matrix:
-        """Over a sorted list that has these programs among others."""
+    def coefficients_of(self, programs: Ids, centre: Matrix, spread: Matrix) -> tuple[Matrix, Matrix]:
+        """Over a sorted list that has these programs among others, and what the intercepts change by.
+
+        On other rows the same program has another centre and spread; the coefficients are for those given.
+        """
+        place = np.searchsorted(programs, self.programs)
+        own_centre, own_spread, *_ = self.about
         found = np.zeros((len(self.coefficients), programs.size))
-        found[:, np.searchsorted(programs, self.programs)] = self.coefficients
-        return found
+        found[:, place] = self.coefficients * (spread[place] / own_spread)
+        return found, (self.coefficients * ((centre[place] - own_centre) / own_spread)).sum(axis=1)
 
 
 def _collect(forest: Forest, evolution: TeamEvolution, state: TeamState) -> _Collected:

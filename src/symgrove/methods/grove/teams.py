@@ -409,6 +409,22 @@ class TeamEvolution(ForestMethod):
         tables.of = state
         return tables
 
+    def usable(self, state: TeamState) -> TeamState:
+        """The state without terms that are constant, or not finite, on these rows: they came with others."""
+        is_term = state.roots >= 0
+        roots, position = np.unique(state.roots[is_term], return_inverse=True)
+        terms = self.terms(state, roots)
+        is_lost = ~(np.isfinite(terms.low) & np.isfinite(terms.high))
+        is_lost |= ~(terms.spread > self.candidates.nearly_constant * (1.0 + np.abs(terms.centre)))
+        lost = np.zeros(is_term.shape, dtype=np.bool_)
+        lost[is_term] = is_lost[position.ravel()]
+        return replace(
+            state,
+            roots=np.where(lost, -1, state.roots),
+            is_taken=state.is_taken & ~lost,
+            coefficients=np.where(lost, 0.0, state.coefficients),
+        )
+
     def terms(self, state: TeamState, roots: Ids) -> Terms:
         """Distinct programs of a state as terms."""
         return self._make_terms(roots, self.engine.evaluate(state.forest, roots, keep=True), keep_all=True)

@@ -73,7 +73,7 @@ class InTurns:
         if generation // self.n_generations != self._turn:
             arrays = self._own.to_arrays(state)
             self._go_to(generation)
-            state = self._own.from_arrays(arrays)
+            state = tuple(p.usable(s) for p, s in zip(self.parts, self._own.from_arrays(arrays), strict=True))
         return self._own.step(state)
 
     def rollback(self, state: States) -> States:
