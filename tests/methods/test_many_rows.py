@@ -8,6 +8,7 @@ from sklearn.datasets import make_friedman1
 
 import symgrove as sg
 from symgrove.fitness.named_losses import Squared
+from symgrove.methods.base import nodes_of
 from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.grove.many_rows import rows_to_hide
 from symgrove.methods.grove.pooling import levels_of, pool_sums
@@ -152,17 +153,19 @@ def test_noise_has_little_weight_and_intervals_are_known():
     assert 0.7 < ((low <= y) & (y <= high)).mean() < 0.9
 
 
-@pytest.mark.parametrize("base", [sg.GroveRegressor, sg.GroveClassifier])
-def test_terms_that_are_constant_on_the_next_rows_leave(rows, base):
-    X = np.column_stack([rows.X, np.zeros((400, 2))])
-    X[:6, 10], X[6:12, 11] = 1.0, 1.0
-    y = rows.targets[0] + 30 * X[:, 10] - 30 * X[:, 11]
-    y = y if base is sg.GroveRegressor else (y > 14).astype(int)
-    many = replace(MANY, rows_of_a_turn=60)
-    for settings in (TINY, {**TINY, "n_estimators": 2, "n_populations": 1}):
-        model = kind_of(base, many)(**settings, random_state=0).fit(X, y)
-        assert np.isfinite(model.history_["errors"]).all()
-        assert model.score(X, y) > 0.4
+def test_terms_that_are_constant_on_the_rows_of_a_turn_leave(rows):
+    model = kind_of(sg.GroveRegressor)(**TINY, random_state=0)
+    problem, _ = model._pose(rows.X, rows.targets[0], None)
+    with model.make_method(problem) as method:
+        state, part = method.init()[0], method.parts[0]
+        roots, slot = state.roots.copy(), 1 + int(np.flatnonzero(state.is_taken[0, 1:])[0])
+        roots[0, slot] = state.forest.constant(3.0)
+        found = part.usable(replace(state, roots=roots, nodes=nodes_of(state.forest)))
+    assert (found.roots[0, slot], found.is_taken[0, slot], found.coefficients[0, slot]) == (-1, False, 0.0)
+    is_other = np.ones(roots.shape, dtype=bool)
+    is_other[0, slot] = False
+    np.testing.assert_array_equal(found.roots[is_other], state.roots[is_other])
+    np.testing.assert_array_equal(found.coefficients[is_other], state.coefficients[is_other])
 
 
 def test_a_few_thousand_rows_are_not_many():
