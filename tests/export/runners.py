@@ -129,13 +129,18 @@ def run_duckdb(plan, X, folder):
     return run_sql(plan, X, "duckdb")
 
 
-def run_excel(plan, X, folder):
-    need("ssconvert")
-    export(plan, "excel", folder / "model.xlsx", {"X": X})
+def sheet_rows(folder):
+    """Rows of the first sheet of model.xlsx, recalculated, without its header."""
     command = ["ssconvert", "--recalc", "-S", folder / "model.xlsx", folder / "sheet%n.csv"]
     subprocess.run(command, check=True, capture_output=True)
     with open(folder / "sheet0.csv", newline="") as stream:
-        rows = list(csv.reader(stream))[1:]
+        return list(csv.reader(stream))[1:]
+
+
+def run_excel(plan, X, folder):
+    need("ssconvert")
+    export(plan, "excel", folder / "model.xlsx", {"X": X})
+    rows = sheet_rows(folder)
     first = X.shape[1] + (plan.classes is not None)
     return shaped(plan, [[float(v) for v in row[first:]] for row in rows[: len(X)]])
 

@@ -1,6 +1,5 @@
 """Exports take the user's own columns: missing values and categories give what `predict` gives, in every language."""
 
-import csv
 import json
 import sqlite3
 import subprocess
@@ -17,7 +16,7 @@ import symgrove as sg
 from symgrove.estimators import onnx_pipelines
 from symgrove.export.c import _string
 from tests.contracts.test_methods import METHODS
-from tests.export.runners import load_module, need, shaped
+from tests.export.runners import load_module, need, shaped, sheet_rows
 
 TOWNS = ['Har"bour', "it's; DROP TABLE data; --", "ünï\n?code ✓", "</script>{0}\\", "=1+1"]
 TOLERANCE = 1e-9
@@ -125,10 +124,7 @@ def run_duckdb(model, X, folder):
 def run_excel(model, X, folder):
     need("ssconvert")
     model.export("excel", folder / "model.xlsx", X=X)
-    command = ["ssconvert", "--recalc", "-S", folder / "model.xlsx", folder / "sheet%n.csv"]
-    subprocess.run(command, check=True, capture_output=True)
-    with open(folder / "sheet0.csv", newline="") as stream:
-        rows = list(csv.reader(stream))[1:]
+    rows = sheet_rows(folder)
     first = X.shape[1] + (model._plan().classes is not None)
     return [[float(v) for v in row[first:]] for row in rows[: len(X)]]
 

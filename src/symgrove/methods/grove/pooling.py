@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from symgrove.blas import on_one_thread, product
-from symgrove.methods.grove.settling import NUMBER, RowPass, TargetUnits
+from symgrove.methods.grove.memory import NUMBER
+from symgrove.methods.grove.settling import RowPass, TargetUnits
 from symgrove.methods.problem import Rows
 from symgrove.models.teams import Teams
 

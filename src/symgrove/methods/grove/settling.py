@@ -21,7 +21,6 @@ from symgrove.models.row_blocks import row_blocks
 from symgrove.models.teams import Teams
 
 Matrix = NDArray[np.float64]
-NUMBER = 8  # bytes
 ROWS_OF_A_BLOCK = 2048  # a constant, because the order of sums, and so the last bits, depend on it
 
 
