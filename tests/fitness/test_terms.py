@@ -1,6 +1,6 @@
 import numpy as np
 
-from symgrove.fitness.terms import VectorSummary, make_terms, random_direction
+from symgrove.fitness.terms import VectorSummary, different, make_terms, random_direction
 from tests.naive import teams as naive
 from tests.naive import vectors
 
@@ -27,8 +27,10 @@ def test_useless_terms_are_dropped_and_others_known():
     given, weight = outputs(), np.random.default_rng(1).random(30)
     weight /= weight.sum()
     terms = make_terms(np.arange(10, 19), summary_of(given, weight), 6)
-    assert terms.root.tolist() == [10, 16, 18]
-    assert terms.position.tolist() == [0, 6, 8]
+    assert terms.root.tolist() == [10, 16, 17, 18]
+    assert terms.position.tolist() == [0, 6, 7, 8]
+    assert different(terms, np.arange(4)).tolist() == [0, 1, 3]
+    assert different(terms, np.array([1, 2, 3])).tolist() == [1, 2, 3]
     for i, position in enumerate(terms.position):
         centre, spread, z = naive.standardize(given[position], weight)
         np.testing.assert_allclose(
@@ -51,4 +53,5 @@ def test_fewer_digits_make_more_terms_the_same():
     base = rng.normal(size=30)
     given = np.stack([base, base + 1e-4 * rng.normal(size=30), rng.normal(size=30)])
     summary = summary_of(given, np.full(30, 1 / 30))
-    assert [make_terms(np.arange(3), summary, digits).root.size for digits in (1, 9)] == [2, 3]
+    both = [make_terms(np.arange(3), summary, digits) for digits in (1, 9)]
+    assert [different(terms, np.arange(3)).size for terms in both] == [2, 3]

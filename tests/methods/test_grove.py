@@ -66,19 +66,80 @@ def test_the_objective_of_a_team_never_rises_if_one_joins_at_a_time(data):
 def test_teams_are_divided_among_populations(data, n_populations):
     """Each population makes its own candidates; a program of several is one term of the model."""
     X, y = data
-    sizes = []
-    model = sg.GroveRegressor(
-        **SMALL,
-        strength="fixed",
-        n_populations=n_populations,
-        callbacks=lambda progress: sizes.append([len(state.roots) for state in progress.state]),
-    ).fit(X, y)
-    assert sizes[-1] == {1: [6], 2: [3, 3], 9: [1] * 6}[n_populations]
-    assert model.history_["n_evaluations"][-1] == len(sizes[-1]) * SMALL["population_size"] * 13
+    model = sg.GroveRegressor(**SMALL, strength="fixed", n_populations=n_populations).fit(X, y)
+    assert model.history_["n_evaluations"][-1] == min(n_populations, 6) * SMALL["population_size"] * 13
     assert model.history_["errors"].shape == (13, 6)
     teams = model.model_.levels[0]
     assert np.unique(teams.programs).size == teams.programs.size == len(teams.centre)
     assert model.predict_members(X).shape == (6, 150)
+
+
+def evolution_of(n_populations, n_teams, window=150):
+    """A method on rows of a product of two features, with its rows."""
+    X = np.random.default_rng(0).normal(size=(80, 4))
+    problem = Problem(Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(80)), Regression(), 0)
+    settings = sg.GroveRegressor(dtype="float64")._team_settings(problem)
+    rules = TeamRules(population_size=300, window=window, n_joining=2, max_terms=5, ridge=1e-3)
+    sizes = {"n_populations": n_populations, "n_teams": n_teams, "n_teams_of_fit": n_teams}
+    regime = Regime(name="main", max_size=9, rules=rules, snapshots=(3,), **sizes)
+    return make_evolutions(settings, regime, problem.training, 0)
+
+
+def test_populations_do_not_meet():
+    """Parents and candidates of a team are of its population, also where populations have made equal programs."""
+    with evolution_of(3, 7) as method:
+        (evolution,) = method.parts
+        assert [own[own >= 0].tolist() for own in evolution.teams_of] == [[0, 1, 2], [3, 4], [5, 6]]
+        state = evolution.step(evolution.init())
+        forest = state.forest
+        terms = [set(state.roots[own[own >= 0]].ravel().tolist()) - {-1} for own in evolution.teams_of]
+        parents = []
+
+        def note(forest, bases, donors, rng):
+            parents.append((bases, donors))
+            return bases
+
+        object.__setattr__(evolution, "vary", note)
+        for bred, own in zip(evolution._breed(state), terms, strict=True):
+            assert set(bred.tolist()) <= own
+        for (bases, donors), own in zip(parents, terms, strict=True):
+            assert {*bases.tolist(), *donors.tolist()} <= own
+        x = [forest.feature(i) for i in range(4)]
+        doubled = forest.apply("add", x[1], x[1])  # the same term as the feature
+        children = [np.array(own) for own in ([x[0], x[1], doubled], [x[2], doubled], [x[3]])]
+        candidates = evolution._candidates(forest, children)
+        found = [{int(candidates.terms.root[i]) for i in own if i >= 0} for own in candidates.of]
+        assert found == [{x[0], x[1]}, {x[2], doubled}, {x[3]}]
+        everybody, predictions = np.arange(7), evolution._fill_tables(state).predictions
+        derivatives = evolution.fits.curvatures(everybody, predictions), evolution.fits.scores(everybody, predictions)
+        known = np.full((7, 1), np.nan)
+        for n_close in (24, 1):  # windows are small, or those closest to the residuals are sought
+            object.__setattr__(evolution, "n_close", n_close)
+            seen, _ = evolution._windows(candidates, *derivatives, known, 1)
+            for team, own in enumerate(seen):
+                allowed = {int(i) for i in candidates.of[evolution.population_of_team[team]]}
+                assert set(own.tolist()) <= allowed | {-1}
+                assert (own >= 0).any()
+
+
+def test_populations_beside_each_other_are_what_they_are_alone():
+    with evolution_of(3, 7) as method:
+        (together,) = method.parts
+        state = together.init()
+        for _ in range(20):
+            state = together.step(state)
+        for p, teams in enumerate(together.teams_of):
+            own = teams[teams >= 0]
+            changes = {"counts": together.counts[own], "population_of": np.zeros(own.size, dtype=np.intp)}
+            alone = replace(together, **changes, seed=together.seeds[p], _tables=team_evolution._Tables())
+            own_state = alone.init()
+            for _ in range(20):
+                own_state = alone.step(own_state)
+            np.testing.assert_allclose(own_state.coefficients, state.coefficients[own], rtol=1e-8, atol=1e-12)
+            for root, other in zip(own_state.roots.ravel(), state.roots[own].ravel(), strict=True):
+                assert (root < 0) == (other < 0)
+                if root >= 0:
+                    assert sg.to_text(own_state.forest, root) == sg.to_text(state.forest, other)
 
 
 def test_teams_stay_small(data):
@@ -104,7 +165,7 @@ def test_larger_data_keep_the_strongest_unless_the_stack_is_clearly_better(n_hel
     out_of_fold[0, 0, :n_held_out] = (y + noise * rng.normal(size=500))[:n_held_out]
     out_of_fold[1, 0, :n_held_out] = (y + 0.3 * rng.normal(size=500))[:n_held_out]
     training = Rows(np.zeros((500, 1)), y[None], None, np.arange(500))
-    chosen = weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), losses=(Squared(),), strongest=0)
+    chosen = weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), losses=(Squared(),), strongest=[0])
     assert (chosen.weights.tolist() == [1.0, 0.0]) == is_kept
 
 
@@ -191,24 +252,24 @@ def test_of_many_candidates_the_closest_are_judged(data, monkeypatch):
 
 def test_windows_hold_the_closest_of_those_seen():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 4))
-    problem = Problem(Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(80)), Regression(), 0)
-    settings = sg.GroveRegressor(dtype="float64")._team_settings(problem)
-    rules = TeamRules(population_size=300, window=150, n_joining=2, max_terms=5, ridge=1e-3)
-    regime = Regime(name="main", n_populations=1, n_teams=60, max_size=9, rules=rules, snapshots=(3,))
-    with make_evolutions(settings, regime, problem.training, 0) as method:
+    with evolution_of(1, 60) as method:
         (evolution,) = method.parts
         engine, fits = evolution.engine, evolution.fits
         state = evolution.step(evolution.init())
         predictions = evolution._fill_tables(state).predictions
-        children = np.unique(evolution.vary.new(state.forest, 300, rng))
+        children = [evolution.vary.new(state.forest, 300, rng)]
         candidates = evolution._candidates(state.forest, children)
         everybody = np.arange(60)
         derivatives = fits.curvatures(everybody, predictions), fits.scores(everybody, predictions)
         values, predicted = engine.fetch(candidates.vectors), engine.fetch(predictions)
         known = np.full((60, 1), np.nan)
-        known[0] = candidates.terms.key[0]  # the first team has that term
+        known[0] = candidates.terms.key[candidates.of[0, 0]]  # the first team has that term
         windows, scalar = evolution._windows(candidates, *derivatives, known, 7)
+    (own,) = candidates.of
+    values = values[own]
+    place = np.full(own.max() + 1, -1)
+    place[own] = np.arange(own.size)
+    windows = np.where(windows < 0, -1, place[windows])
     order = stream(0, "window", 7).random((60, len(values)))
     for j in range(60):
         seen = np.argsort(order[j])[: min(150, len(values))]
@@ -227,7 +288,7 @@ def test_the_guard_counts_rows_by_their_weight():
     out_of_fold[0, 0, :120] = (y + np.where(weight > 1, 2.0, 0.1) * rng.normal(size=n))[:120]
     out_of_fold[1, 0, :120] = (y + np.where(weight > 1, 0.1, 0.5) * rng.normal(size=n))[:120]
     training = Rows(np.zeros((n, 1)), y[None], weight, np.arange(n))
-    assert weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), losses=(Squared(),), strongest=0).weights[1] > 0.5
+    assert weigh(out_of_fold, out_of_fold[:, 0], training, Folds(), losses=(Squared(),), strongest=[0]).weights[1] > 0.5
 
 
 def test_no_more_terms_join_a_team_than_can_stay():

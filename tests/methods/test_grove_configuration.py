@@ -9,7 +9,7 @@ from sklearn.datasets import make_friedman1
 import symgrove as sg
 from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import CandidateRules, Folds, GroveConfiguration, ManyRows, SecondRegime
-from symgrove.methods.grove.strength import for_folds, n_folds
+from symgrove.methods.grove.folds import for_folds, n_folds
 from symgrove.methods.grove.weights import weigh
 from symgrove.methods.problem import Rows
 
@@ -49,6 +49,7 @@ SECOND = {
     "size_more": 2,
     "largest_size": 10,
     "window": 7,
+    "n_joining": 1,
     "ridge": 0.5,
     "snapshots": (20,),
     "fewest_rows": 601,
@@ -149,7 +150,7 @@ def stacking_weights(folds):
     half = np.where(np.arange(100) < 50, levels, np.nan)
     spread = np.ones((2, 100))
     return [
-        weigh(own, spread, rows, folds, losses=(Squared(),), strongest=1).weights.round(3).tolist()
+        weigh(own, spread, rows, folds, losses=(Squared(),), strongest=[1]).weights.round(3).tolist()
         for own in (levels, half)
     ]
 
@@ -166,7 +167,12 @@ def test_folds_change_what_is_derived_from_them(name):
 
 def test_on_fewer_rows_the_strength_is_fixed(data):
     changed = replace(SMALL, folds=Folds(fewest_rows=FOLDS["fewest_rows"]))
-    assert [*fit(SMALL, data, strength="auto").stacking_weights_] == ["main 2", "main 6", "gentle 1"]
+    assert [*fit(SMALL, data, strength="auto").stacking_weights_] == [
+        "main 2",
+        "main 6",
+        "main 6, populations",
+        "gentle 1",
+    ]
     assert [*fit(changed, data, strength="auto").stacking_weights_] == ["main 6"]
 
 

@@ -48,6 +48,35 @@ def document(fitted):
     return to_document(fitted(sg.TwoSEGPRegressor))
 
 
+def test_levels_with_the_same_terms_are_saved_once_and_evaluated_once(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    model = sg.GroveRegressor(**SMALL, strength="fixed").fit(X, X[:, 0] * X[:, 1])
+    (level,) = model.model_.levels
+    other = replace(level, coefficients=0.5 * level.coefficients)
+    both = {"levels": (level, other), "weights": np.array([0.6, 0.3]), "labels": ("main 3", "main 3, populations")}
+    model.model_ = replace(model.model_, **both)
+    model.stacking_weights_ = {"main 3": 0.6, "main 3, populations": 0.3}
+    alone = [replace(model.model_, levels=(own,), weights=np.ones(1), labels=("",)) for own in (level, other)]
+    base = model.model_.base[:, None]
+    expected = base + 0.6 * (alone[0].predict(X) - base) + 0.3 * (alone[1].predict(X) - base)
+    model.save(tmp_path / "model.json")
+    saved = json.loads((tmp_path / "model.json").read_text())["ensembles"][0]["levels"]
+    assert ["forest" in own for own in saved] == [True, False]
+    again = sg.load(tmp_path / "model.json")
+    assert again.model_.levels[1].shares_terms_with(again.model_.levels[0])
+    calls = []
+    term_values = type(level).term_values
+    monkeypatch.setattr(type(level), "term_values", lambda *own: calls.append(1) or term_values(*own))
+    for one in (model, again):
+        np.testing.assert_allclose(one.model_.predict(X), expected, rtol=1e-12)
+        np.testing.assert_array_equal(one.predict(X), model.predict(X))
+    assert len(calls) == 4
+    document = to_document(model)
+    document["ensembles"][0]["levels"].reverse()
+    with pytest.raises(ValueError, match="'same_terms', and no ensemble before it"):
+        from_document(document)
+
+
 CASES = [(kind, n) for kind in METHODS for n in ((2, 3) if hasattr(kind, "predict_proba") else (0,))]
 
 

@@ -31,10 +31,11 @@ from symgrove.methods.grove.configuration import (
     Regime,
     TeamRules,
 )
+from symgrove.methods.grove.folds import for_folds, n_folds
 from symgrove.methods.grove.many_rows import n_to_hide, rows_to_hide, settle_stack
 from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, N_PLACES, NUMBER, TeamNeeds, team_needs
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_of_an_evolution, stack_of
-from symgrove.methods.grove.strength import Surroundings, choose_stack, for_folds, n_folds, work_of
+from symgrove.methods.grove.strength import Surroundings, choose_stack, work_of
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
@@ -58,14 +59,14 @@ class GroveEstimator(Estimator):
     found_: ClassVar[Any] = Renamed("stacking_weight_sum_")
     n_populations: int = 5
     population_size: int = 1000
-    generations: int = 100
+    generations: int = 50
     n_estimators: int = 50
     functions: Any = GROVE_FUNCTIONS
     max_terms: int = 100
     max_size: int = 25
     ridge: float = 1e-3
     window: float = 0.5
-    n_joining: int = 2
+    n_joining: int = 4
     strength: str = "auto"
     sampling: Any = 0.8
     aggregation: str = "interquartile"
@@ -134,16 +135,17 @@ class GroveEstimator(Estimator):
             n_populations=int(self.n_populations),
             n_teams=self._n_teams(n_rows),
             max_size=int(self.max_size),
-            rules=self._rules(self.window, 1, float(self.ridge)),
+            rules=self._rules(self.window, int(self.n_joining), 1, float(self.ridge)),
             snapshots=(*early, generations),
+            n_teams_of_fit=self._n_teams(n_rows),
         )
 
-    def _rules(self, window: float, term_factor: int, ridge: float) -> TeamRules:
+    def _rules(self, window: float, n_joining: int, term_factor: int, ridge: float) -> TeamRules:
         is_count = isinstance(window, (int, np.integer))
         return TeamRules(
             population_size=self.population_size,
             window=int(window) if is_count else max(1, round(window * self.population_size)),
-            n_joining=self.n_joining,
+            n_joining=n_joining,
             max_terms=term_factor * self.max_terms,
             ridge=ridge,
         )
@@ -156,10 +158,11 @@ class GroveEstimator(Estimator):
             n_populations=1,
             n_teams=second.team_factor * self._n_teams(n_given),
             max_size=min(second.largest_size, second.size_factor * self.max_size + second.size_more),
-            rules=self._rules(second.window, second.term_factor, second.ridge),
+            rules=self._rules(second.window, second.n_joining, second.term_factor, second.ridge),
             snapshots=second.snapshots,
+            n_teams_of_fit=second.team_factor * self._n_teams(n_given),
         )
-        has_room = room is None or self._least_budget(other, rows) <= room
+        has_room = room is None or self._least_budget(self._needs_of(other, rows), rows) <= room
         return (main, other) if second.fewest_rows <= len(rows.X) <= second.most_rows and has_room else (main,)
 
     # Memory
@@ -169,14 +172,18 @@ class GroveEstimator(Estimator):
         return self._memory_budget() - problem.n_copied
 
     def _needs_of(self, regime: Regime, rows: Rows) -> list[TeamNeeds]:
-        """Of its evolution, and of those on folds."""
-        cheaper = [for_folds(regime, self.configuration.folds)] if self.strength == "auto" else []
-        return [team_needs(each, rows, self.dtype, self.configuration, apart=True) for each in (regime, *cheaper)]
+        """Of its evolution, whose populations are apart if rows are many, and of those on folds."""
+        needs = [team_needs(regime, rows, self.dtype, self.configuration, apart=each) for each in (False, True)]
+        return [*needs, self._needs_of_folds(regime, rows)] if self.strength == "auto" else needs
 
-    def _least_budget(self, regime: Regime, rows: Rows) -> int:
+    def _needs_of_folds(self, regime: Regime, rows: Rows) -> TeamNeeds:
+        folds = self.configuration.folds
+        cheaper = for_folds(regime, folds).times(n_folds(len(rows.X), folds))
+        return team_needs(cheaper, rows, self.dtype, self.configuration)
+
+    def _least_budget(self, needs: list[TeamNeeds], rows: Rows) -> int:
         """With less, too few rows would be left."""
-        n_fewest = min(len(rows.X), FEWEST_ROWS)
-        return max(needs.budget_for(n_fewest) for needs in self._needs_of(regime, rows))
+        return max(each.budget_for(min(len(rows.X), FEWEST_ROWS)) for each in needs)
 
     def _within_memory(self, problem: Problem) -> Problem:
         training, main = problem.training, self._main_regime(self.generations, problem.n_given)
@@ -184,7 +191,8 @@ class GroveEstimator(Estimator):
         n_rows = len(training.X)
         hidden = n_to_hide(n_rows, self.configuration.many) * sum(a.nbytes // n_rows for a in training if a is not None)
         hidden += NUMBER * N_PLACES * n_rows
-        least = max(self._least_budget(main, training), checking) + problem.n_copied
+        needs = self._needs_of(main, training)[:2]  # where folds do not fit, rows are many
+        least = max(self._least_budget(needs, training), checking) + problem.n_copied
         least += hidden if n_rows > FEWEST_ROWS else 0
         if self._memory_budget() < least:
             raise ValueError(
@@ -198,7 +206,10 @@ class GroveEstimator(Estimator):
         if problem.n_given >= self.configuration.many.fewest_rows:
             return True
         main, rows = self._main_regime(self.generations, problem.n_given), problem.training
-        return rows_of_an_evolution(self._team_settings(problem), main, rows) < len(rows.X)
+        n_most = rows_of_an_evolution(self._team_settings(problem), main, rows)
+        if self.strength == "auto":
+            n_most = min(n_most, self._needs_of_folds(main, rows).rows_within(self._room(problem)))
+        return n_most < len(rows.X)
 
     def _identity(self, rows: Rows) -> dict[str, Any]:
         # The budget decides how many rows evolutions see, if they do not all fit beside two copies of them.
@@ -366,6 +377,8 @@ class GroveClassifier(GroveEstimator, Classifier):
 
     n_populations: int = 1  # more are slower and not clearly better (docs/grove.md)
     population_size: int = 500
+    generations: int = 100
+    n_joining: int = 2
     max_terms: int = 50
     max_size: int = 12
     ridge: float = 0.03

@@ -24,9 +24,9 @@ OWN = {
     "max_terms": (
         "int",
         "Formulas in a team of the main evolution; never more than a fifth of the rows. With strength=auto, a second "
-        "evolution has its own rules: for regression gentler ones (twice the teams, 9 nodes, ridge 0.1, a window of "
-        "10), for classification of more than 500 rows stronger ones (twice the terms and nodes, ridge 0.001, half of "
-        "the candidates seen).",
+        "evolution has its own rules: for regression of up to 100 rows gentler ones (twice the teams, 9 nodes, ridge "
+        "0.1, a window of 10), for classification of more than 500 rows stronger ones (twice the terms and nodes, "
+        "ridge 0.001, half of the candidates seen).",
     ),
     "max_size": ("int", "Nodes of a formula of the main evolution."),
     "ridge": ("float", "Penalty on the coefficients of standardised formulas, as a share of the rows."),
@@ -99,7 +99,11 @@ ATTRIBUTES: dict[str, tuple[str, str] | None] = {
         "If the model is one team: it, and what is left when the least useful terms leave one by one: n_terms, size, "
         "error on the team's rows, formula and predict. Else empty.",
     ),
-    "stacking_weights_": ("dict", "Weight of each ensemble in the stack, by name and generation."),
+    "stacking_weights_": (
+        "dict",
+        "Weight of each ensemble in the stack, by name and generation; populations: regressions over the terms of all "
+        "teams of a population.",
+    ),
     "strength_history_": (
         "dict",
         "Of each evolution that was made to choose the strength, by name: its history, as `history_`. Empty if the "

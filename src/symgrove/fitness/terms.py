@@ -66,7 +66,7 @@ def make_terms(
     keep_all: bool = False,
     nearly_constant: float = NEARLY_CONSTANT,
 ) -> Terms:
-    """Programs as terms; only usable and different ones are kept, unless all are wanted.
+    """Programs as terms; only usable ones are kept, unless all are wanted.
 
     Programs that are not finite, too large, or of a spread below `nearly_constant` (of one plus the mean) are useless;
     terms are the same if their projections agree to so many digits of one.
@@ -77,11 +77,15 @@ def make_terms(
         kept = np.arange(len(roots))
         if not keep_all:
             is_small = (low >= -LARGEST_OUTPUT) & (high <= LARGEST_OUTPUT)
-            usable = np.flatnonzero(is_small & (spread > nearly_constant * (1.0 + np.abs(mean))))
-            _, first = np.unique(key[usable], return_index=True)
-            kept = usable[np.sort(first)]
+            kept = np.flatnonzero(is_small & (spread > nearly_constant * (1.0 + np.abs(mean))))
         lowest, highest = ((edge - mean) / spread for edge in (low, high))
     return Terms(roots[kept], kept, mean[kept], spread[kept], lowest[kept], highest[kept], key[kept])
+
+
+def different(terms: Terms, some: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Of some terms those that are not the same as one before."""
+    _, first = np.unique(terms.key[some], return_index=True)
+    return some[np.sort(first)]
 
 
 def random_direction(n_rows: int, seed: int) -> NDArray[np.float64]:

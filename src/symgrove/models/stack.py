@@ -67,18 +67,32 @@ class Stack(Model):
 
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
         prediction = np.repeat(self.base[:, None], len(X), axis=1)
-        for weight, level in zip(self.weights, self.levels, strict=True):
-            prediction += weight * (level.predict(X, n_threads) - self.base[:, None])
+        for group in self._by_terms():
+            for rows, values in group[0][1].term_values(X, n_threads):
+                for weight, level in group:
+                    own = level.combine(level.team_predictions(values))
+                    prediction[:, rows] += weight * (own - self.base[:, None])
         return prediction
+
+    def _by_terms(self) -> list[list[tuple[float, Teams]]]:
+        """Levels with their weights; those that follow each other and have the same terms together."""
+        groups: list[list[tuple[float, Teams]]] = []
+        for weight, level in zip(self.weights.tolist(), self.levels, strict=True):
+            if groups and level.shares_terms_with(groups[-1][-1][1]):
+                groups[-1].append((weight, level))
+            else:
+                groups.append([(weight, level)])
+        return groups
 
     def predict_with_spread(self, X: Matrix, n_threads: int = 1, target: int = 0) -> tuple[Matrix, Matrix]:
         """Prediction of a target, and weighted standard deviations of the levels' teams."""
         prediction, spread = np.full(len(X), self.base[target]), np.zeros(len(X))
-        for weight, level in zip(self.weights, self.levels, strict=True):
-            for rows, values in level.term_values(X, n_threads):
-                members = level.team_predictions(values)
-                prediction[rows] += weight * (level.combine(members)[target] - self.base[target])
-                spread[rows] += weight * members[level.target_of == target].std(axis=0)
+        for group in self._by_terms():
+            for rows, values in group[0][1].term_values(X, n_threads):
+                for weight, level in group:
+                    members = level.team_predictions(values)
+                    prediction[rows] += weight * (level.combine(members)[target] - self.base[target])
+                    spread[rows] += weight * members[level.target_of == target].std(axis=0)
         return prediction, spread
 
     def _members_of(self, X: Matrix, n_threads: int, target: int) -> Matrix:
@@ -162,7 +176,10 @@ class Stack(Model):
             "kind": "teams",
             "base": self.base.tolist(),
             "weights": self.weights.tolist(),
-            "levels": [teams_to_document(teams) for teams in self.levels],
+            "levels": [
+                teams_to_document(teams, before)
+                for before, teams in zip((None, *self.levels), self.levels, strict=False)
+            ],
         }
 
 
@@ -200,6 +217,8 @@ def _own_stack(
     if len(entries.items("levels")) > MOST_LEVELS:
         raise ValueError(f"{entries.where} has more than {MOST_LEVELS} levels.")
     common = n_features, task.n_targets, primitives, allowance
-    levels = tuple(teams_from_document(e, *common) for e in entries.each("levels"))
+    levels: list[Teams] = []
+    for own in entries.each("levels"):
+        levels.append(teams_from_document(own, *common, before=levels[-1] if levels else None))
     weights, base = entries.numbers("weights", len(levels)), entries.numbers("base", task.n_targets)
-    return Stack(levels, weights, base, task, primitives, n_features, labels)
+    return Stack(tuple(levels), weights, base, task, primitives, n_features, labels)

@@ -19,30 +19,37 @@ from symgrove.models.document import (
     programs_from,
     standardization_from,
 )
-from symgrove.models.teams import TEAM_LOSSES, Range, Teams
+from symgrove.models.teams import TEAM_LOSSES, TERM_FIELDS, Range, Teams
 
 
-def teams_to_document(teams: Teams) -> Document:
-    """One ensemble of teams."""
+def teams_to_document(teams: Teams, before: Teams | None = None) -> Document:
+    """One ensemble of teams; of the terms of the one before it, if they are the same, only that."""
     rows = [np.flatnonzero(row) for row in teams.coefficients]
+    shares = before is not None and teams.shares_terms_with(before)
     return {
-        "forest": forest_to_document(teams.forest),
-        "programs": teams.programs.tolist(),
-        "centre": teams.centre.tolist(),
-        "scale": teams.spread.tolist(),
+        **({"same_terms": True} if shares else _terms_to_document(teams)),
         "terms": [row.tolist() for row in rows],
         "coefficients": [own[row].tolist() for own, row in zip(teams.coefficients, rows, strict=True)],
         "intercept": teams.intercept.tolist(),
         "target_of": teams.target_of.tolist(),
-        "mean": teams.standardization.mean.tolist(),
-        "spread": teams.standardization.spread.tolist(),
-        "feature_range": _range_to_document(teams.features),
-        "term_range": _range_to_document(teams.terms),
         "prediction_range": _range_to_document(teams.predictions),
         "aggregation": teams.aggregation,
         "is_logistic": teams.is_logistic,
         **({} if teams.loss in ("squared", "logistic") else {"loss": teams.loss}),
         "errors": optional_numbers(teams.errors),
+    }
+
+
+def _terms_to_document(teams: Teams) -> Document:
+    return {
+        "forest": forest_to_document(teams.forest),
+        "programs": teams.programs.tolist(),
+        "centre": teams.centre.tolist(),
+        "scale": teams.spread.tolist(),
+        "mean": teams.standardization.mean.tolist(),
+        "spread": teams.standardization.spread.tolist(),
+        "feature_range": _range_to_document(teams.features),
+        "term_range": _range_to_document(teams.terms),
     }
 
 
@@ -53,36 +60,54 @@ def _range_to_document(found: Range | None) -> Document | None:
 
 
 def teams_from_document(
-    entries: Entries, n_features: int, n_targets: int, primitives: PrimitiveSet, allowance: Allowance
+    entries: Entries,
+    n_features: int,
+    n_targets: int,
+    primitives: PrimitiveSet,
+    allowance: Allowance,
+    before: Teams | None = None,
 ) -> Teams:
-    """The ensemble of teams of a document."""
-    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
-    programs = programs_from(entries, forest)
-    n_terms = programs.size
+    """The ensemble of teams of a document; `before` is the one that it may share terms with."""
+    terms = _terms_from(entries, n_features, primitives, allowance, before)
+    n_terms = terms["programs"].size
     intercept = entries.numbers("intercept")
     n_teams = intercept.size
     target_of = entries.wholes("target_of", 0, n_targets - 1, n_teams)
     if set(target_of.tolist()) != set(range(n_targets)):
         raise ValueError(f"{entries.where} has a target without teams.")
-    scale = entries.numbers("scale", n_terms)
-    if (scale <= 0).any():
-        raise ValueError(f"'scale' of {entries.where} must be above zero.")
     return Teams(
-        forest=forest,
-        programs=programs,
-        centre=entries.numbers("centre", n_terms),
-        spread=scale,
+        **terms,
         coefficients=_coefficients(entries, n_teams, n_terms, allowance),
         intercept=intercept,
         target_of=target_of,
-        standardization=standardization_from(entries, n_features),
-        features=_range(entries, "feature_range", n_features, np.asarray),
-        terms=_range(entries, "term_range", n_terms, np.asarray),
         predictions=_prediction_range(entries, n_targets),
         aggregation=entries.text("aggregation", ("interquartile", "mean")),
         loss=_loss(entries),
         errors=entries.numbers("errors", n_teams, is_optional=True),
     )
+
+
+def _terms_from(
+    entries: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance, before: Teams | None
+) -> dict[str, Any]:
+    if "same_terms" in entries and entries.flag("same_terms"):
+        if before is None:
+            raise ValueError(f"{entries.where} has 'same_terms', and no ensemble before it.")
+        return {name: getattr(before, name) for name in TERM_FIELDS}
+    forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)
+    programs = programs_from(entries, forest)
+    scale = entries.numbers("scale", programs.size)
+    if (scale <= 0).any():
+        raise ValueError(f"'scale' of {entries.where} must be above zero.")
+    return {
+        "forest": forest,
+        "programs": programs,
+        "centre": entries.numbers("centre", programs.size),
+        "spread": scale,
+        "standardization": standardization_from(entries, n_features),
+        "features": _range(entries, "feature_range", n_features, np.asarray),
+        "terms": _range(entries, "term_range", programs.size, np.asarray),
+    }
 
 
 def _prediction_range(entries: Entries, n_targets: int) -> Range | None:

@@ -34,6 +34,9 @@ LARGEST_LOG_ODDS = 15.0
 # What teams were fitted by; logistic is the one of classes.
 TEAM_LOSSES = "squared", "absolute", "huber", "quantile", "poisson", "logistic"
 
+# What values of terms depend on.
+TERM_FIELDS = "forest", "programs", "centre", "spread", "standardization", "features", "terms"
+
 
 class Range(NamedTuple):
     """Lowest and highest, of numbers or of arrays."""
@@ -90,6 +93,10 @@ class Teams:
     aggregation: str
     loss: str
     errors: Matrix
+
+    def shares_terms_with(self, other: Teams) -> bool:
+        """Whether values of the terms are those of the other, and need not be computed again."""
+        return all(getattr(self, name) is getattr(other, name) for name in TERM_FIELDS)
 
     @property
     def is_logistic(self) -> bool:

@@ -6,8 +6,8 @@ well it fits a sample alone, but how much it adds to the team that the sample al
     configuration.py   the numbers behind it
     teams.py           a generation: how a term joins a team, how one leaves
     setup.py           from a problem to evolutions of teams, and from their states to a model
-    strength.py        how strongly to fit: evolutions on folds, and those that the stack needs
+    strength.py        how strongly to fit: evolutions on folds (folds.py), and those that the stack needs
     weights.py         weights of the stack, from predictions of rows held out
-    many_rows.py       the same where rows are many: turns.py (rows come and go), settling.py and pooling.py
-                       (coefficients on all rows)
+    pooling.py         regressions over the terms of many teams
+    many_rows.py       the same where rows are many: turns.py (rows come and go), settling.py (coefficients on all rows)
 """

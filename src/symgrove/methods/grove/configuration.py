@@ -6,7 +6,7 @@ class Shorter(GroveRegressor):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from symgrove.fitness.terms import DIGITS, NEARLY_CONSTANT
 from symgrove.variation.mixture import SHARE_OF_CONSTANTS, SHARES, TREE_HEIGHT
@@ -39,7 +39,10 @@ class TeamRules:
 
 @dataclass(frozen=True, kw_only=True)
 class Regime:
-    """How strongly to fit: how many evolutions share the teams, their rules, and the generations to look at them."""
+    """How strongly to fit: how many evolutions share the teams, their rules, and the generations to look at them.
+
+    `n_teams_of_fit` are those of the evolution on all rows, if this is a cheaper one on some of them.
+    """
 
     name: str
     n_populations: int
@@ -47,6 +50,11 @@ class Regime:
     max_size: int
     rules: TeamRules
     snapshots: tuple[int, ...]
+    n_teams_of_fit: int
+
+    def times(self, n: int) -> Regime:
+        """So many of these evolutions, which go through generations together."""
+        return replace(self, n_populations=n * min(self.n_populations, self.n_teams), n_teams=n * self.n_teams)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +70,8 @@ class SecondRegime:
         Formulas have `size_factor * max_size + size_more` nodes, at most `largest_size`.
     window : int or float
         Candidates that a team looks at, or their share.
+    n_joining : int
+        How many may join a team in a generation.
     ridge : float
     snapshots : tuple of int
         Generations after which they may enter.
@@ -76,6 +86,7 @@ class SecondRegime:
     size_more: int = 0
     largest_size: int = 2**31
     window: int | float
+    n_joining: int = 2
     ridge: float
     snapshots: tuple[int, ...]
     fewest_rows: int = 0
@@ -204,9 +215,10 @@ class GroveConfiguration:
 
 
 FOR_REGRESSION = GroveConfiguration(
-    early_snapshots=(3, 10),
+    early_snapshots=(1, 5),
+    folds=Folds(clearly=1.0),
     second=SecondRegime(
-        name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60), most_rows=5000
+        name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60), most_rows=100
     ),
 )
 FOR_CLASSIFICATION = GroveConfiguration(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from symgrove.evolution.stopping import OutOfTime
 from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import ManyRows, Regime
-from symgrove.methods.grove.pooling import bytes_of_sums, levels_of, pool_sums
+from symgrove.methods.grove.pooling import SHARE_OF_POOL, bytes_of_sums, levels_of, pool_sums
 from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
 from symgrove.methods.grove.setup import TeamSettings, base_of
 from symgrove.methods.grove.strength import Chosen, Surroundings, grow
@@ -34,7 +34,6 @@ from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
 Positions = NDArray[np.intp]
-SHARE_OF_POOL = 0.5  # of the memory budget, for sums of all pairs of terms
 
 
 def rows_to_hide(rows: Rows, task: Task, seed: int, many: ManyRows) -> Positions:
@@ -126,7 +125,7 @@ def _weigh(
     )
     alone = [np.average(of_rows(own[:, parted.position]), weights=weight) for own in out_of_fold]
     strongest = int(np.argmin(alone))
-    found = weigh(out_of_fold, spread, training, rules, losses=losses, strongest=strongest, shrink=True)
+    found = weigh(out_of_fold, spread, training, rules, losses=losses, strongest=[strongest], shrink=True)
     return found.weights.tolist(), found.out_of_fold, found.spread
 
 

@@ -17,9 +17,9 @@ NUMBER = 8  # bytes of a float64
 FEWEST_ROWS = 100  # that a budget must have room for
 N_PLACES = 6  # numbers for each row, while rows are drawn and held out, and of what is predicted for them
 N_CHECKING = 8  # numbers for each row that is given, while rows and labels are checked
-# Vectors in float64, for each team of a population, that come and go within a generation, and for each population.
+# Vectors in float64, for each team of an engine, that come and go within a generation, and for each engine.
 N_PASSING = 8
-N_OF_POPULATION = 4
+N_OF_ENGINE = 4
 N_BUFFERED = 2048  # numbers for each node of the largest program that an engine must have room for
 # Of matrices of a team, n_slots x n_slots: of two states, and of one that is being inverted. Of numbers of a team for
 # each candidate, and for each slot and candidate that it judges in full.
@@ -65,22 +65,22 @@ class TeamNeeds(NamedTuple):
 def team_needs(
     regime: Regime, rows: Rows, dtype: str, configuration: GroveConfiguration, *, apart: bool = False
 ) -> TeamNeeds:
-    """What evolutions of a regime need, on these rows or on some of them; `apart`: each population on its own."""
+    """What evolutions of a regime need, on these rows or on some of them; `apart`: each population has an engine."""
     (n_rows, n_features), n_targets, itemsize = rows.X.shape, len(rows.targets), np.dtype(dtype).itemsize
     rules, n_teams = regime.rules, regime.n_teams * n_targets
     max_terms = configuration.most_terms(rules.max_terms, n_rows)
     n_populations = min(regime.n_populations, regime.n_teams)
-    n_own_teams = -(-regime.n_teams // n_populations) * n_targets
+    n_engines = n_populations if apart else 1
+    n_own_teams = -(-regime.n_teams // n_engines) * n_targets
     n_candidates = max(rules.population_size, rules.population_size // 2 + n_features)
-    n_rooms = n_populations if apart else 1
-    vectors = itemsize * (n_teams * max_terms + n_rooms * (n_candidates + VECTORS_WRITTEN_AT_A_TIME))
+    vectors = n_teams * max_terms + n_populations * n_candidates + n_engines * VECTORS_WRITTEN_AT_A_TIME
     numbers = n_teams + N_PASSING * n_own_teams  # predictions, and what passes
-    numbers += regime.n_teams + n_populations * (N_OF_POPULATION + 2 * n_targets)  # weights, targets
+    numbers += regime.n_teams + n_engines * (N_OF_ENGINE + 2 * n_targets)  # weights, targets
     numbers += 2 * (n_features + n_targets + 1)  # rows that were drawn from all, and of a fold
-    others = NUMBER * numbers + n_rooms * itemsize * n_features + 2 * n_teams  # counts, and rows left out
+    others = NUMBER * numbers + n_engines * itemsize * n_features + 2 * n_teams  # counts, and rows left out
     n_slots = 1 + max_terms + min(rules.n_joining, max_terms)
-    n_judged = min(rules.window, configuration.most_judged(n_teams))
+    n_judged = min(rules.window, configuration.most_judged(regime.n_teams_of_fit * n_targets))
     of_teams = N_MATRICES * n_teams * n_slots**2
     of_teams += n_own_teams * (N_OF_CANDIDATE * n_candidates + N_OF_JUDGED * n_judged * n_slots)
     fixed = NUMBER * of_teams + BYTES_OF_A_CANDIDATE * rules.population_size * n_populations
-    return TeamNeeds(vectors, others, fixed, N_BUFFERED * itemsize * regime.max_size * n_populations)
+    return TeamNeeds(itemsize * vectors, others, fixed, N_BUFFERED * itemsize * regime.max_size * n_engines)

@@ -1,15 +1,16 @@
-"""Regressions over the terms of many teams, from one matrix of products over all rows.
+"""Regressions over the terms of many teams, from matrices of products over all rows.
 
     teams        each on its own terms, as they evolved
     populations  one for each population, on the terms of all its teams
     pool         one for each population, on the terms of all others
 
-More terms than a team may have while it evolves say more where rows are many; how much, rows held out tell.
+More terms than a team may have while it evolves say more where rows are many, or noise is low; how much, rows held out
+tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,8 @@ Matrix = NDArray[np.float64]
 Uses = NDArray[np.bool_]
 # Penalties that are tried, as shares of the rows' weight; terms have a spread of one.
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
+FEW_PENALTIES = (0.1, 0.01, 1e-3)  # where evolutions on several folds are judged
+SHARE_OF_POOL = 0.5  # of the memory budget, for sums of all pairs of terms
 N_MATRICES = 5  # of all products, at once: of all rows, of two parts, one that is made, one that is solved
 
 
@@ -54,6 +57,11 @@ class PoolSums:
             self.scale,
         )
 
+    def of(self, uses: Uses) -> PoolSums:
+        """Of some terms."""
+        own = np.append(0, 1 + np.flatnonzero(uses))
+        return replace(self, gram=self.gram[np.ix_(own, own)], first=self.first[own])
+
 
 def bytes_of_sums(n_terms: int) -> int:
     """That pooling takes."""
@@ -62,18 +70,27 @@ def bytes_of_sums(n_terms: int) -> int:
 
 def pool_sums(teams: Teams, rows: Rows, units: TargetUnits, how: RowPass) -> PoolSums:
     """Sums of the terms of all teams."""
-    n, n_targets = teams.programs.size + 1, len(rows.targets)
-    gram, first, squares, total = np.zeros((n, n)), np.zeros((n, n_targets)), np.zeros(n_targets), 0.0
+    everything = np.ones((1, teams.programs.size), dtype=np.bool_)
+    return sums_of_each(teams, everything, rows, units, how)[0]
+
+
+def sums_of_each(teams: Teams, uses: Uses, rows: Rows, units: TargetUnits, how: RowPass) -> list[PoolSums]:
+    """Sums of several sets of terms, (n_sets, n_terms)."""
+    terms, n_targets = [np.flatnonzero(own) for own in uses], len(rows.targets)
+    gram = [np.zeros((own.size + 1, own.size + 1)) for own in terms]
+    first = [np.zeros((own.size + 1, n_targets)) for own in terms]
+    squares, total = np.zeros(n_targets), 0.0
     for block, values in how.blocks(teams, rows):
         # With roots of the weights the product is of a matrix with itself, which takes half the time.
         root = np.ones(values.shape[1]) if rows.weight is None else np.sqrt(rows.weight[block])
-        phi = np.vstack([np.ones((1, values.shape[1])), values]) * root
         target = (rows.targets[:, block] - units.centre[:, None]) / units.scale[:, None] * root
-        gram += product(phi, phi.T)
-        first += product(phi, target.T)
+        for i, own in enumerate(terms):
+            phi = np.vstack([np.ones((1, values.shape[1])), values[own]]) * root
+            gram[i] += product(phi, phi.T)
+            first[i] += product(phi, target.T)
         squares += (target**2).sum(axis=1)
         total += float((root**2).sum())
-    return PoolSums(gram, first, squares, total, units.centre, units.scale)
+    return [PoolSums(g, f, squares, total, units.centre, units.scale) for g, f in zip(gram, first, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -92,17 +109,20 @@ class PoolLevel:
         return replace(self, uses=self.uses[first], target_of=self.target_of[first])
 
     def fit(self, teams: Teams, sums: PoolSums, penalty: float) -> Teams:
-        """The level as an ensemble."""
+        """The level as an ensemble, from sums of all terms."""
+        return self.fit_each(teams, (sums.of(own) for own in self.uses), penalty)
+
+    def fit_each(self, teams: Teams, sums: Iterable[PoolSums], penalty: float) -> Teams:
+        """The level as an ensemble, from sums of the terms of each regression."""
         coefficients, intercept = np.zeros(self.uses.shape), np.zeros(len(self.uses))
         errors = np.zeros(len(self.uses))
-        for j, (own, target) in enumerate(zip(self.uses, self.target_of, strict=True)):
-            chosen = np.append(0, 1 + np.flatnonzero(own))
-            gram, first = sums.gram[np.ix_(chosen, chosen)], sums.first[chosen, target]
-            solution = _solve(gram, first, penalty * sums.total)
-            centre, scale = sums.centre[target], sums.scale[target]
+        for j, (own_sums, own, target) in enumerate(zip(sums, self.uses, self.target_of, strict=True)):
+            gram, first = own_sums.gram, own_sums.first[:, target]
+            solution = _solve(gram, first, penalty * own_sums.total)
+            centre, scale = own_sums.centre[target], own_sums.scale[target]
             intercept[j], coefficients[j, own] = centre + scale * solution[0], scale * solution[1:]
-            left = sums.squares[target] - 2 * product(first, solution) + product(solution, product(gram, solution))
-            errors[j] = scale * (scale * max(float(left), 0.0) / sums.total)
+            left = own_sums.squares[target] - 2 * product(first, solution) + product(solution, product(gram, solution))
+            errors[j] = scale * (scale * max(float(left), 0.0) / own_sums.total)
         return replace(
             teams,
             coefficients=coefficients,
@@ -127,18 +147,21 @@ def _solve(gram: Matrix, first: Matrix, penalty: float) -> Matrix:
 
 def levels_of(teams: Teams, n_populations: int, ridge: float) -> Iterator[PoolLevel]:
     """Levels to choose from, the teams themselves first."""
-    own = teams.coefficients != 0
-    yield PoolLevel("teams", own, teams.target_of, teams.aggregation, (ridge,))
-    n_targets = int(teams.target_of.max()) + 1
-    targets = np.repeat(np.arange(n_targets), n_populations)
-    together = np.concatenate(
-        [
-            [part.any(axis=0) for part in np.array_split(own[teams.target_of == k], n_populations)]
-            for k in range(n_targets)
-        ]
-    )
-    yield PoolLevel("populations", together, targets, "mean", PENALTIES)
+    yield PoolLevel("teams", teams.coefficients != 0, teams.target_of, teams.aggregation, (ridge,))
+    together = population_level(teams, n_populations)
+    yield together
     if n_populations > 1:
-        everybody = [together[targets == k] for k in range(n_targets)]
+        n_targets, targets = int(teams.target_of.max()) + 1, together.target_of
+        everybody = [together.uses[targets == k] for k in range(n_targets)]
         others = [np.delete(own, i, axis=0).any(axis=0) for own in everybody for i in range(n_populations)]
-        yield PoolLevel("pool", np.array(others), targets, "mean", PENALTIES)
+        yield replace(together, name="pool", uses=np.array(others))
+
+
+def population_level(teams: Teams, n_populations: int, penalties: tuple[float, ...] = PENALTIES) -> PoolLevel:
+    """A regression for each population and target."""
+    n_targets, own = int(teams.target_of.max()) + 1, teams.coefficients != 0
+    targets = np.repeat(np.arange(n_targets), n_populations)
+    together = [
+        part.any(axis=0) for k in range(n_targets) for part in np.array_split(own[teams.target_of == k], n_populations)
+    ]
+    return PoolLevel("populations", np.array(together), targets, "mean", penalties)

@@ -20,7 +20,12 @@ from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.grove.configuration import GroveConfiguration, Regime
 from symgrove.methods.grove.losses import LARGEST_LOG, team_loss
 from symgrove.methods.grove.memory import team_needs
-from symgrove.methods.grove.teams import GENERATIONS_BETWEEN_REFRESHES, TeamEvolution, TeamState
+from symgrove.methods.grove.teams import (
+    GENERATIONS_BETWEEN_REFRESHES,
+    TeamEvolution,
+    TeamState,
+    seed_of_population,
+)
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
@@ -82,7 +87,7 @@ def make_evolutions(
 ) -> Populations | InTurns:
     """Evolutions of teams on training rows but for those hidden, a population each; in turns, if the rows are many."""
     n_most = rows_of_an_evolution(settings, regime, training)
-    scales = Scales(_standardization(settings, training), *centres_and_scales(training, settings.loss))
+    scales = scales_of(settings, training)
     seen = np.setdiff1d(np.arange(len(training.X)), hidden) if hidden is not None else np.arange(len(training.X))
     if seen.size <= n_most:
         own = training if hidden is None else training.take(seen)
@@ -109,18 +114,66 @@ class Scales(NamedTuple):
     scale: Matrix
 
 
+def scales_of(settings: TeamSettings, rows: Rows) -> Scales:
+    """Of features and targets on these rows."""
+    return Scales(_standardization(settings, rows), *centres_and_scales(rows, settings.loss))
+
+
+class TeamSamples(NamedTuple):
+    """What each team is fitted on, whatever its target.
+
+    Attributes
+    ----------
+    counts : (n_samples, n_rows)
+    population_of : (n_samples,)
+    n_own_rows : int
+        That a sample is drawn from.
+    """
+
+    counts: NDArray[Any]
+    population_of: Positions
+    n_own_rows: int
+
+
 def _on_all_rows(settings: TeamSettings, regime: Regime, training: Rows, scales: Scales, seed: int) -> Populations:
-    """A population each on the same rows; the samples are divided among them."""
-    counts = _counts(settings, len(training.X), regime.n_teams, seed)
-    n_populations = min(regime.n_populations, regime.n_teams)
-    engine = _engine(settings, regime, training, scales.standardization, 1)
-    parts = [
-        _make_evolution(settings, regime, training, scales, own, own_engine, _seed_of_population(seed, i))
-        for i, (own, own_engine) in enumerate(
-            zip(np.array_split(counts, n_populations), engine.split(n_populations), strict=True)
+    """All populations on the same rows; the samples are divided among them."""
+    n_rows = len(training.X)
+    samples = TeamSamples(_counts(settings, n_rows, regime.n_teams, seed), populations_of_teams(regime), n_rows)
+    return _together(settings, regime, training, scales, samples, seed)
+
+
+def _together(
+    settings: TeamSettings, regime: Regime, rows: Rows, scales: Scales, samples: TeamSamples, seed: int
+) -> Populations:
+    engine = _engine(settings, regime, rows, scales.standardization, 1)
+    evolution = _make_evolution(settings, regime, rows, scales, samples, engine, seed)
+    return SideBySide([evolution], scales.standardization, share_target=True)
+
+
+def populations_of_teams(regime: Regime) -> Positions:
+    """The population of each of a target's teams."""
+    parts = np.array_split(np.arange(regime.n_teams), min(regime.n_populations, regime.n_teams))
+    return np.repeat(np.arange(len(parts)), [part.size for part in parts])
+
+
+def make_fold_evolutions(
+    settings: TeamSettings, regime: Regime, rows: Rows, rests: Sequence[Positions], seed: int
+) -> Populations:
+    """Evolutions that go through generations together, each on a part of the rows: those that its fold leaves.
+
+    Teams of a fold follow those of the fold before. Rows beyond a fold's have weight zero in it: of them it knows how
+    features and terms are spread, and nothing of the target but its mean and spread.
+    """
+    n_rows, first = len(rows.X), populations_of_teams(regime)
+    counts = np.zeros((len(rests) * regime.n_teams, n_rows), dtype=np.uint8)
+    for f, rest in enumerate(rests):
+        own_seed = int(stream(seed, "fold", f).integers(2**31))
+        counts[f * regime.n_teams : (f + 1) * regime.n_teams, rest] = _counts(
+            settings, rest.size, regime.n_teams, own_seed
         )
-    ]
-    return SideBySide(parts, scales.standardization, share_target=True)
+    populations = np.concatenate([f * (first.max() + 1) + first for f in range(len(rests))])
+    samples = TeamSamples(counts, populations, min(rest.size for rest in rests))
+    return _together(settings, regime.times(len(rests)), rows, scales_of(settings, rows), samples, seed)
 
 
 def _on_some_rows(
@@ -141,7 +194,8 @@ def _on_some_rows(
         own = training.take(seen[np.sort(drawn)])
         counts = _counts(settings, n_rows, teams.size, int(stream(seed, "sample", i, turn).integers(2**31)))
         engine = _engine(settings, regime, own, scales.standardization, n_populations)
-        parts.append(_make_evolution(settings, regime, own, scales, counts, engine, _seed_of_population(seed, i)))
+        samples = TeamSamples(counts, np.zeros(teams.size, dtype=np.intp), n_rows)
+        parts.append(_make_evolution(settings, regime, own, scales, samples, engine, seed_of_population(seed, i)))
     return SideBySide(parts, scales.standardization, share_target=True)
 
 
@@ -157,14 +211,10 @@ def _engine(
     """An engine on some rows, one of several that share the memory budget."""
     columns = features_by_column(rows.X, check_dtype(settings.dtype), standardization.apply)
     data = Dataset(columns, np.ascontiguousarray(rows.targets[0]))
-    needs = team_needs(regime, rows, settings.dtype, settings.configuration)
+    needs = team_needs(regime, rows, settings.dtype, settings.configuration, apart=n_engines > 1)
     budget = settings.memory_budget // n_engines
     reserved = min(needs.reserved(len(rows.X)) // n_engines, budget)
     return make_engine(data, settings.primitives, settings.n_threads, budget, settings.engine, reserved)
-
-
-def _seed_of_population(seed: int, i: int) -> int:
-    return seed if i == 0 else int(stream(seed, "population", i).integers(2**31))
 
 
 def _make_evolution(
@@ -172,7 +222,7 @@ def _make_evolution(
     regime: Regime,
     training: Rows,
     scales: Scales,
-    counts: NDArray[Any],
+    samples: TeamSamples,
     engine: Engine,
     seed: int,
 ) -> TeamEvolution:
@@ -181,17 +231,18 @@ def _make_evolution(
     n_targets = len(training.targets)
     own = settings.configuration
     rules = regime.rules
-    max_terms = own.most_terms(rules.max_terms, n_rows)
+    max_terms = own.most_terms(rules.max_terms, samples.n_own_rows)
     return TeamEvolution(
         engine=engine,
         vary=_mixture(Forest(n_features, settings.primitives), training.X, scales.standardization, regime, own, seed),
-        counts=counts,
+        counts=samples.counts,
+        population_of=samples.population_of,
         targets=(training.targets - scales.centre[:, None]) / scales.scale[:, None],
         row_weight=row_weight,
         # No more may join than stay: room for them is taken for every team.
         rules=replace(rules, max_terms=max_terms, n_joining=min(rules.n_joining, max_terms)),
         candidates=own.candidates,
-        n_close=own.most_judged(regime.n_teams * n_targets),
+        n_close=own.most_judged(regime.n_teams_of_fit * n_targets),
         loss=team_loss(settings.loss, float(scales.scale[0])),
         seed=seed,
     )
@@ -220,7 +271,7 @@ def _standardization(settings: TeamSettings, training: Rows) -> Standardization:
     return (standardization_by_blocks if is_large else standardization_of)(X, training.weight)
 
 
-def _range_of_features(standardization: Standardization, X: Matrix) -> Range:
+def range_of_features(standardization: Standardization, X: Matrix) -> Range:
     """Of standardised features."""
     ranges = [
         (Z.min(axis=0), Z.max(axis=0))
@@ -269,7 +320,6 @@ def to_teams(
     order = np.argsort(target_of, kind="stable")
     has_log_link = isinstance(settings.loss, Poisson)
     shift, unit = (np.log(scale), np.ones(scale.size)) if has_log_link else (centre, scale)
-    ranges = [_range_of_predictions(settings, *each) for each in zip(training.targets, scale.tolist(), strict=True)]
     own = target_of[order]
     return Teams(
         forest=forest,
@@ -280,17 +330,27 @@ def to_teams(
         intercept=shift[own] + unit[own] * (moved + np.concatenate([s.coefficients[:, 0] for s in states]))[order],
         target_of=own,
         standardization=standardization,
-        features=_range_of_features(standardization, training.X) if settings.clip else None,
+        features=range_of_features(standardization, training.X) if settings.clip else None,
         terms=Range(low, high) if settings.clip else None,
-        predictions=_joined(ranges),
+        predictions=range_of_predictions(settings, training),
         aggregation=settings.aggregation,
         loss="logistic" if settings.loss is None else settings.loss.name,
         errors=in_units(settings.loss, np.concatenate([state.errors for state in states])[order], scale[own]),
     )
 
 
-def _range_of_predictions(settings: TeamSettings, y: Matrix, scale: float) -> Range | None:
-    """What teams' sums are kept within; of counts, which have logarithms of zero and below, always something."""
+def range_of_predictions(settings: TeamSettings, rows: Rows) -> Range | None:
+    """What teams' sums are kept within: of one target numbers, of several arrays; None: anything goes."""
+    _, scale = centres_and_scales(rows, settings.loss)
+    ranges = [_range_of_target(settings, *each) for each in zip(rows.targets, scale.tolist(), strict=True)]
+    known = [each for each in ranges if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Range(*(np.array(ends) for ends in zip(*known, strict=True)))
+
+
+def _range_of_target(settings: TeamSettings, y: Matrix, scale: float) -> Range | None:
+    """Of counts, which have logarithms of zero and below, always something."""
     low, high = float(y.min()), float(y.max())
     if isinstance(settings.loss, Poisson):
         middle = float(np.log(scale))
@@ -299,14 +359,6 @@ def _range_of_predictions(settings: TeamSettings, y: Matrix, scale: float) -> Ra
             float(np.log(high)) if settings.clip and high > 0 else middle + LARGEST_LOG,
         )
     return Range(low, high) if settings.clip and settings.loss is not None else None
-
-
-def _joined(ranges: list[Range | None]) -> Range | None:
-    """Of one target as numbers, of several as arrays."""
-    known = [each for each in ranges if each is not None]
-    if len(known) < 2:
-        return known[0] if known else None
-    return Range(*(np.array(ends) for ends in zip(*known, strict=True)))
 
 
 def in_units(loss: NamedLoss | None, errors: Matrix, scale: Matrix) -> Matrix:

@@ -1,7 +1,7 @@
 """How strongly to fit: a stack of ensembles of different strength, weighed by out-of-fold predictions.
 
     folds = five, or on larger data one fifth of the rows
-    in each, evolve every regime from scratch on the other rows, and predict its rows after every snapshot
+    evolve every regime from scratch on the other rows of each, all together, and predict its rows after every snapshot
     weights = what predicts those rows best: not negative, with sum at most one; the rest is the mean of the target
     on larger data, the strongest alone unless the stack is clearly better
     evolve those that have weight on all rows
@@ -25,7 +25,18 @@ from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.loop import Control
 from symgrove.evolution.run import Result, RunControl, run
 from symgrove.evolution.stopping import MaxGenerations, OutOfTime
-from symgrove.methods.grove.configuration import Folds, Regime
+from symgrove.fitness.named_losses import Squared
+from symgrove.methods.grove.configuration import Regime
+from symgrove.methods.grove.folds import (
+    FoldRows,
+    HeldOut,
+    fit_populations,
+    for_folds,
+    has_room_for_populations,
+    predict_populations,
+    predict_teams,
+    rows_of_folds,
+)
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, to_teams
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.grove.weights import Strength, weigh
@@ -40,15 +51,16 @@ DONE, RUN, LEVEL, HISTORY = "strength/done/", "strength/run/", "strength/level/"
 
 
 class Level(NamedTuple):
-    """A regime, looked at after a number of generations."""
+    """A regime, looked at after a number of generations: its teams, or regressions over the terms of populations."""
 
     regime: Regime
     generation: int
+    of_populations: bool = False
 
     @property
     def name(self) -> str:
         """For people."""
-        return f"{self.regime.name} {self.generation}"
+        return f"{self.regime.name} {self.generation}" + (", populations" if self.of_populations else "")
 
 
 @dataclass
@@ -97,52 +109,61 @@ class Surroundings:
         self.checkpoint.put({part: arrays, f"{HISTORY}{name}/": self.histories[name], **over})
 
 
-def levels_of(regimes: Sequence[Regime]) -> tuple[Level, ...]:
-    """All snapshots of all regimes; the last of the first regime is the strongest."""
-    return tuple(Level(regime, generation) for regime in regimes for generation in regime.snapshots)
+def levels_of(regimes: Sequence[Regime], *, has_populations: bool) -> tuple[Level, ...]:
+    """All snapshots of all regimes, and perhaps regressions over what the main one has found."""
+    main, *others = regimes
+    own = [Level(main, generation) for generation in main.snapshots]
+    if has_populations:
+        own.append(Level(main, main.snapshots[-1], of_populations=True))
+    return (*own, *(Level(regime, generation) for regime in others for generation in regime.snapshots))
 
 
 def choose_strength(
-    settings: TeamSettings, regimes: Sequence[Regime], training: Rows, seed: int, around: Surroundings
-) -> Strength:
-    """Weights of the levels."""
-    cheaper = [for_folds(regime, settings.configuration.folds) for regime in regimes]
-    record = _Record.begin_or_resume(cheaper, training, around)
-    folds = _folds(training, seed, settings.configuration.folds, is_logistic=not settings.losses)
-    record.check(folds)
-    before = time.perf_counter()
-    first = record.n_done // len(levels_of(cheaper))
-    for f, held_out in enumerate(folds):
-        left = (time.perf_counter() - before) / (f - first) * (len(folds) - f) if f > first else None
-        if f >= first:
-            shown = "" if left is None else f", {left:.0f} s left"
-            around.tell(f"choosing the strength, fold {f + 1} of {len(folds)}{shown}")
-        rest = training.take(np.setdiff1d(np.arange(len(training.X)), held_out))
-        for r, regime in enumerate(cheaper):
-            own_seed = int(stream(seed, "fold", f * len(cheaper) + r).integers(2**31))
-            _predict_fold(settings, regime, rest, training.X[held_out], own_seed, record, (f, r), held_out)
-    strongest = len(cheaper[0].snapshots) - 1
+    settings: TeamSettings,
+    regimes: Sequence[Regime],
+    training: Rows,
+    seed: int,
+    around: Surroundings,
+    *,
+    has_populations: bool,
+) -> tuple[Strength, float]:
+    """Weights of the levels, and the penalty of regressions over the terms of populations."""
     rules = settings.configuration.folds
-    return weigh(record.out_of_fold, record.spread, training, rules, losses=settings.losses, strongest=strongest)
+    cheaper = [for_folds(regime, rules) for regime in regimes]
+    levels = levels_of(cheaper, has_populations=has_populations)
+    folds = rows_of_folds(training, seed, rules, is_logistic=not settings.losses)
+    record = _Record.begin_or_resume(levels, folds, around)
+    for r, regime in enumerate(cheaper):
+        around.tell(f"choosing the strength: {regime.name}, rows held out {len(folds.held_out)} times")
+        own_seed = int(stream(seed, "folds of a regime", r).integers(2**31))
+        _predict_levels(settings, regime, folds, own_seed, record)
+    strongest = [i for i, level in enumerate(levels) if (level.regime, level.generation) == _last(cheaper[0])]
+    chosen = weigh(record.out_of_fold, record.spread, training, rules, losses=settings.losses, strongest=strongest)
+    return chosen, record.penalty
+
+
+def _last(regime: Regime) -> tuple[Regime, int]:
+    return regime, regime.snapshots[-1]
 
 
 @dataclass
 class _Record:
     """What folds have shown so far: predictions of every level, their spread, and how many of them are there."""
 
-    regimes: Sequence[Regime]
+    levels: Sequence[Level]
     around: Surroundings
     out_of_fold: Matrix
     spread: Matrix
     key: NDArray[np.str_]
     n_done: int = 0
+    penalty: float = 0.0
 
     @classmethod
-    def begin_or_resume(cls, regimes: Sequence[Regime], training: Rows, around: Surroundings) -> _Record:
-        levels, n_rows = levels_of(regimes), len(training.X)
-        shape = len(levels), len(training.targets), n_rows
-        key = np.array(fingerprint({}, {"regimes": repr(regimes), "rows": n_rows}))
-        record = cls(regimes, around, np.full(shape, np.nan), np.full((len(levels), n_rows), np.nan), key)
+    def begin_or_resume(cls, levels: Sequence[Level], folds: FoldRows, around: Surroundings) -> _Record:
+        n_rows, n_targets = len(folds.training.X), len(folds.training.targets)
+        key = np.array(fingerprint({}, {"levels": repr(levels), "rows": n_rows}))
+        empty = np.full((len(levels), n_targets, n_rows), np.nan)
+        record = cls(levels, around, empty, np.full((len(levels), n_rows), np.nan), key)
         saved = around.checkpoint.part(DONE)
         if str(saved.get("key")) != str(key):  # of another number of generations
             around.checkpoint.put({"strength/": {}, DONE: record.arrays()})
@@ -152,63 +173,50 @@ class _Record:
                 if saved[name].shape != own_array.shape or saved[name].dtype != np.float64:
                     raise ValueError(f"{name!r} must be float64 of shape {own_array.shape}, got {saved[name].shape}")
             record.out_of_fold, record.spread = saved["out_of_fold"], saved["spread"]
-            record.n_done = int(saved["n_done"])
+            record.n_done, record.penalty = int(saved["n_done"]), float(saved["penalty"])
+            record._check(np.concatenate(folds.held_out))
         for name, array in around.checkpoint.part(HISTORY).items():
             own, _, column = name.partition("/")
             around.histories.setdefault(own, {})[column] = array
         return record
 
-    def check(self, folds: Sequence[NDArray[np.intp]]) -> None:
+    def _check(self, held_out: NDArray[np.intp]) -> None:
         """Refuse a damaged record: predictions must be there for the levels that are done, and for no others."""
-        n_levels = len(self.out_of_fold)
-        expected = np.zeros((n_levels, self.out_of_fold.shape[2]), dtype=np.bool_)
-        for f, held_out in enumerate(folds):
-            for level in range(n_levels):
-                expected[level, held_out] = f * n_levels + level < self.n_done
+        expected = np.zeros(self.spread.shape, dtype=np.bool_)
+        expected[: self.n_done, held_out] = True
         is_there = np.isfinite(self.out_of_fold)
-        with self.around.checkpoint.reading():
-            is_right = (is_there == expected[:, None]).all() and (np.isfinite(self.spread) == expected).all()
-            if not is_right or self.n_done > n_levels * len(folds):
-                raise ValueError(f"{self.n_done} levels are done, which does not go with the predictions")
+        is_right = (is_there == expected[:, None]).all() and (np.isfinite(self.spread) == expected).all()
+        if not is_right or self.n_done > len(self.levels):
+            raise ValueError(f"{self.n_done} levels are done, which does not go with the predictions")
 
-    def add(self, level: int, held_out: NDArray[np.intp], prediction: Matrix, spread: Matrix) -> None:
-        self.out_of_fold[level][:, held_out] = prediction
-        self.spread[level, held_out] = spread
+    def add(self, found: HeldOut) -> None:
+        self.out_of_fold[self.n_done], self.spread[self.n_done] = found
         self.n_done += 1
 
     def arrays(self) -> Arrays:
-        own: Arrays = {"key": self.key, "n_done": np.array(self.n_done)}
-        return {**own, "out_of_fold": self.out_of_fold, "spread": self.spread}
+        counters: Arrays = {"n_done": np.array(self.n_done), "penalty": np.array(self.penalty)}
+        return {"key": self.key, **counters, "out_of_fold": self.out_of_fold, "spread": self.spread}
 
 
-def _predict_fold(
-    settings: TeamSettings,
-    regime: Regime,
-    rest: Rows,
-    X: Matrix,
-    seed: int,
-    record: _Record,
-    place: tuple[int, int],
-    held_out: NDArray[np.intp],
-) -> None:
-    """Evolve on the rest of the rows, and predict those held out after every snapshot that is not there yet."""
-    f, r = place
-    n_before = sum(len(own.snapshots) for own in record.regimes[:r])
-    n_levels = len(levels_of(record.regimes))
-    missing = [i for i in range(len(regime.snapshots)) if f * n_levels + n_before + i >= record.n_done]
-    if not missing:
+def _predict_levels(settings: TeamSettings, regime: Regime, folds: FoldRows, seed: int, record: _Record) -> None:
+    """Evolve on what folds leave, and predict what they hold out for every level that is not there yet."""
+    waiting = [i for i, level in enumerate(record.levels) if level.regime == regime and i >= record.n_done]
+    if not waiting:
         return
-    name = f"fold {f + 1} {regime.name}"
-    with make_evolutions(settings, regime, rest, seed) as method:
+    name = f"folds {regime.name}"
+    with folds.evolutions(settings, regime, seed) as method:
         result = None
-        for i in missing:
-            result = record.around.run_to(method, regime.snapshots[i], name, result)
-            teams = to_teams(settings, method, result.state, rest)
-            for part in method.parts:
-                part.engine.forget()  # room for predictions; terms are soon evaluated again
-            spread = teams.all_members(X, settings.n_threads).std(axis=0)
-            record.add(n_before + i, held_out, teams.predict(X, settings.n_threads), spread)
-            record.around.save(DONE, record.arrays(), name, is_last=i == missing[-1])
+        for i in waiting:
+            level = record.levels[i]
+            result = record.around.run_to(method, level.generation, name, result)
+            each = [*folds.ensembles(settings, method, result.state)]
+            if level.of_populations:
+                n_populations = min(regime.n_populations, regime.n_teams)
+                found, record.penalty = predict_populations(settings, folds, each, n_populations)
+            else:
+                found = predict_teams(settings, folds, each)
+            record.add(found)
+            record.around.save(DONE, record.arrays(), name, is_last=i == waiting[-1])
 
 
 def grow(
@@ -238,34 +246,6 @@ def grow(
             yield to_teams(settings, method, state, training)
 
 
-def for_folds(regime: Regime, folds: Folds) -> Regime:
-    """Cheaper evolutions of the same strength, for rows held out: fewer populations, teams and candidates."""
-    rules = regime.rules
-    share = min(1.0, folds.population_size / rules.population_size)
-    window = rules.window if rules.window <= folds.small_window else max(1, round(share * rules.window))
-    fewer = replace(rules, population_size=min(rules.population_size, folds.population_size), window=window)
-    return replace(
-        regime,
-        n_populations=min(regime.n_populations, folds.n_populations),
-        n_teams=min(regime.n_teams, folds.n_teams),
-        rules=fewer,
-    )
-
-
-def _folds(training: Rows, seed: int, folds: Folds, *, is_logistic: bool) -> list[NDArray[np.intp]]:
-    """Five folds, or one fifth of the rows; of labels, each gets its share."""
-    order = stream(seed, "folds").permutation(len(training.X))
-    if is_logistic:
-        labels = np.argmax(training.targets, axis=0) if len(training.targets) > 1 else training.targets[0]
-        order = order[np.argsort(labels[order], kind="stable")]
-    return [np.sort(order[f :: folds.n_folds]) for f in range(n_folds(order.size, folds))]
-
-
-def n_folds(n_rows: int, folds: Folds) -> int:
-    """How often rows are held out of whole evolutions."""
-    return folds.n_folds if n_rows <= folds.most_rows else 1
-
-
 def work_of(regime: Regime) -> float:
     """About what a regime costs, to tell the time left: by its candidates and by its teams, alike in the default."""
     n_candidates = regime.n_populations * regime.rules.population_size
@@ -289,16 +269,25 @@ def choose_stack(
     settings: TeamSettings, regimes: Sequence[Regime], strongest: Stack, training: Rows, seed: int, around: Surroundings
 ) -> Chosen:
     """Ensembles of different strength, weighed on rows that they never saw; `strongest` is the main one."""
-    chosen = choose_strength(settings, regimes, training, seed, around)
-    by_name = dict(zip((level.name for level in levels_of(regimes)), chosen.weights.tolist(), strict=True))
+    has_room = has_room_for_populations(settings, regimes[0], len(training.X))
+    has_populations = isinstance(settings.loss, Squared) and has_room
+    chosen, penalty = choose_strength(settings, regimes, training, seed, around, has_populations=has_populations)
+    by_level = dict(zip(levels_of(regimes, has_populations=has_populations), chosen.weights.tolist(), strict=True))
+    used = {level: weight for level, weight in by_level.items() if weight > 0}
     main = regimes[0]
-    levels: list[Teams] = []
+    found: dict[Level, Teams] = {}
     for regime in regimes:
-        wanted = [level.generation for level in levels_of([regime]) if by_name[level.name] > 0]
-        is_there = regime is main and main.snapshots[-1] in wanted
-        to_grow = wanted[:-1] if is_there else wanted
-        levels += grow(settings, replace(regime, snapshots=tuple(to_grow)), training, seed, around)
-        levels += strongest.levels if is_there else ()
-    used = {name: weight for name, weight in by_name.items() if weight > 0}
-    stack = replace(strongest, levels=tuple(levels), weights=np.array([*used.values()]), labels=tuple(used), smaller=())
-    return Chosen(stack, by_name, chosen.out_of_fold, chosen.spread)
+        wanted = [level for level in used if level.regime == regime]
+        to_grow = [level for level in wanted if (level.regime, level.generation) != _last(main)]
+        generations = tuple(level.generation for level in to_grow)
+        grown = grow(settings, replace(regime, snapshots=generations), training, seed, around)
+        found |= dict(zip(to_grow, grown, strict=True))
+    for level in used.keys() - found.keys():
+        n_populations = min(main.n_populations, main.n_teams)
+        own = strongest.levels[0], training, n_populations, penalty
+        found[level] = fit_populations(settings, *own) if level.of_populations else own[0]
+    levels = tuple(found[level] for level in used)
+    labels = tuple(level.name for level in used)
+    stack = replace(strongest, levels=levels, weights=np.array([*used.values()]), labels=labels, smaller=())
+    weights = {level.name: weight for level, weight in by_level.items()}
+    return Chosen(stack, weights, chosen.out_of_fold, chosen.spread)

@@ -8,6 +8,9 @@
     terms that are in no team die
 
 A candidate is judged by what it adds to the team that a sample already has, not by how well it fits alone.
+
+Populations are sets of teams that do not meet: parents and candidates of a team are those of its population. Several
+go through a generation together, because what is called for all of them costs little more than for one.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.engines.base import Handle, Index
-from symgrove.fitness.terms import Terms, make_terms, random_direction
+from symgrove.fitness.terms import Terms, different, make_terms, random_direction
 from symgrove.forest.forest import Forest, Ids
 from symgrove.methods.base import ForestMethod, ForestState, check_array, check_ids, nodes_of
 from symgrove.methods.grove.configuration import CandidateRules, TeamRules
@@ -54,10 +57,11 @@ class TeamState(ForestState):
 
 
 class _Candidates(NamedTuple):
-    """Terms that may join, and their vectors."""
+    """Terms that may join, their vectors, and which of them each population has, (n_populations, n_most); else -1."""
 
     terms: Terms
     vectors: Handle
+    of: Index
 
 
 @dataclass
@@ -88,6 +92,8 @@ class TeamEvolution(ForestMethod):
         Makes programs.
     counts : (n_samples, n_rows)
         How often each sample has each row; there is a team for each target and sample.
+    population_of : (n_samples,)
+        The population of each sample; each has one at least.
     targets : (n_targets, n_rows)
         Standardised, or 0 and 1; with the Poisson loss, divided by their mean.
     row_weight : (n_rows,)
@@ -101,6 +107,7 @@ class TeamEvolution(ForestMethod):
 
     vary: MixedVariation
     counts: NDArray[Any]
+    population_of: Index
     targets: Matrix
     row_weight: Matrix
     rules: TeamRules
@@ -119,6 +126,22 @@ class TeamEvolution(ForestMethod):
     def target_of(self) -> Index:
         """The target of each team."""
         return np.repeat(np.arange(len(self.targets)), len(self.counts))
+
+    @cached_property
+    def population_of_team(self) -> Index:
+        """The population of each team."""
+        return np.tile(self.population_of, len(self.targets))
+
+    @cached_property
+    def teams_of(self) -> Index:
+        """Teams of each population, (n_populations, n_most); else -1."""
+        n_populations = int(self.population_of.max()) + 1
+        return _padded([np.flatnonzero(self.population_of_team == p) for p in range(n_populations)])
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """Of each population: what one draws does not depend on the others."""
+        return [seed_of_population(self.seed, p) for p in range(len(self.teams_of))]
 
     def outside(self) -> NDArray[np.bool_]:
         """Which rows each team was not fitted on, (n_teams, n_rows)."""
@@ -155,7 +178,7 @@ class TeamEvolution(ForestMethod):
 
     def advance(self, state: TeamState) -> TeamState:
         """One generation; nodes are only appended, so that `rollback` can undo it."""
-        children = np.unique(self._breed(state))
+        children = self._breed(state)
         tables = self._fill_tables(state)
         vectors, slots = self._vectors_of(state, tables)
         candidates = self._candidates(state.forest, children)
@@ -163,7 +186,7 @@ class TeamEvolution(ForestMethod):
         new = replace(
             state,
             generation=state.generation + 1,
-            n_evaluations=state.n_evaluations + self.rules.population_size,
+            n_evaluations=state.n_evaluations + self.rules.population_size * len(self.teams_of),
             nodes=nodes_of(state.forest),
             roots=state.roots.copy(),
             coefficients=state.coefficients.copy(),
@@ -204,27 +227,42 @@ class TeamEvolution(ForestMethod):
 
     # Candidates
 
-    def _breed(self, state: TeamState) -> Ids:
-        n_children = self.rules.population_size
-        rng = stream(self.seed, "variation", state.generation + 1)
+    def _breed(self, state: TeamState) -> list[Ids]:
+        """Children of each population."""
+        n_children, forest = self.rules.population_size, state.forest
         is_term = state.is_taken[:, 1:]
         n_terms = is_term.sum(axis=1)
-        if not n_terms.any():
-            features = np.array([state.forest.feature(i) for i in range(state.forest.n_features)])
-            n_new = max(n_children - features.size, n_children // 2)
-            return np.concatenate([features, self.vary.new(state.forest, n_new, rng)])
-        teams = np.flatnonzero(n_terms)
         first = np.argsort(~is_term, axis=1, kind="stable")  # taken slots first
-        owner = teams[rng.integers(teams.size, size=(2, n_children))]
-        position = np.minimum((rng.random((2, n_children)) * n_terms[owner]).astype(np.int64), n_terms[owner] - 1)
-        bases, donors = state.roots[owner, 1 + first[owner, position]]
-        return self.vary(state.forest, bases, donors, rng)
+        bred = []
+        for own, seed in zip(self.teams_of, self.seeds, strict=True):
+            rng = stream(seed, "variation", state.generation + 1)
+            teams = own[(own >= 0) & (n_terms[own] > 0)]
+            if not teams.size:
+                bred.append(self._first_programs(forest, rng))
+                continue
+            owner = teams[rng.integers(teams.size, size=(2, n_children))]
+            place = np.minimum((rng.random((2, n_children)) * n_terms[owner]).astype(np.int64), n_terms[owner] - 1)
+            bases, donors = state.roots[owner, 1 + first[owner, place]]
+            bred.append(self.vary(forest, bases, donors, rng))
+        return bred
 
-    def _candidates(self, forest: Forest, children: Ids) -> _Candidates:
+    def _first_programs(self, forest: Forest, rng: np.random.Generator) -> Ids:
+        n_children = self.rules.population_size
+        features = np.array([forest.feature(i) for i in range(forest.n_features)])
+        n_new = max(n_children - features.size, n_children // 2)
+        return np.concatenate([features, self.vary.new(forest, n_new, rng)])
+
+    def _candidates(self, forest: Forest, children: list[Ids]) -> _Candidates:
         """Those of the children that are usable and different."""
-        vectors = self.engine.evaluate(forest, children)
-        terms = self._make_terms(children, vectors)
-        return _Candidates(terms, vectors[terms.position].standardized(terms.centre, terms.spread))
+        roots, place = np.unique(np.concatenate(children), return_inverse=True)
+        vectors = self.engine.evaluate(forest, roots)
+        terms = self._make_terms(roots, vectors)
+        standardized = vectors[terms.position].standardized(terms.centre, terms.spread)
+        term_of = np.full(roots.size, -1)
+        term_of[terms.position] = np.arange(terms.position.size)
+        # In the order in which a population has made them: ids depend on what others make.
+        made = np.split(term_of[place.ravel()], np.cumsum([own.size for own in children])[:-1])
+        return _Candidates(terms, standardized, _padded([different(terms, own[own >= 0]) for own in made]))
 
     def _make_terms(self, roots: Ids, vectors: Handle, *, keep_all: bool = False) -> Terms:
         own = self.candidates
@@ -287,7 +325,7 @@ class TeamEvolution(ForestMethod):
     ) -> Index:
         """Let the best candidates join each team; which vector is then in which slot, candidates after the others."""
         weights, _ = derivatives
-        terms, own_vectors = candidates
+        terms, own_vectors, _ = candidates
         seen, scalar = self._windows(candidates, *derivatives, tables.key, state.generation)
         crossed = self.engine.products(own_vectors, vectors, weights, seen, slots)
         judged = judge(teams, crossed, self.engine.squares(own_vectors, weights, seen), scalar)
@@ -329,25 +367,37 @@ class TeamEvolution(ForestMethod):
         highest: a product or two for all teams, instead of one with all terms for each team. Terms that a team has are
         -1.
         """
-        terms, vectors = candidates
-        n = terms.root.size
-        order = stream(self.seed, "window", generation).random((self.n_teams, n))
-        n_seen = min(self.rules.window, n)
+        terms, vectors, of = candidates
+        own = of[self.population_of_team]
+        order = np.full(own.shape, np.inf)
+        for teams, some, seed in zip(self.teams_of, of, self.seeds, strict=True):
+            n_teams, n = int((teams >= 0).sum()), int((some >= 0).sum())
+            order[teams[:n_teams], :n] = stream(seed, "window", generation).random((n_teams, n))
+        n_seen = min(self.rules.window, own.shape[1])
         if n_seen <= self.n_close:
-            seen = _smallest(order, n_seen)
+            position = _smallest(order, n_seen)
         else:
-            found = self.engine.products(scores, vectors)[0]
+            found = self._with_scores(scores, candidates)
             share = found**2
             if not self.loss.is_squared:  # else the sums of squares are much alike: all terms have a mean square of one
-                share /= self.engine.squares(vectors, weights) + self.fits.penalty[:, None]
+                index = None if len(of) == 1 else own
+                share /= self.engine.squares(vectors, weights, index) + self.fits.penalty[:, None]
             share[order > np.partition(order, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
-            seen = _smallest(-share, self.n_close)
-        is_known = (terms.key[seen][:, :, None] == keys[:, None, :]).any(axis=2)
-        seen = np.where(is_known, -1, seen)
+            share[own < 0] = -1.0
+            position = _smallest(-share, self.n_close)
+        seen = np.take_along_axis(own, position, axis=1)
+        seen = np.where((terms.key[seen][:, :, None] == keys[:, None, :]).any(axis=2), -1, seen)
         if n_seen <= self.n_close:
             itself = np.arange(self.n_teams)[:, None]
             return seen, self.engine.products(scores, vectors, None, itself, seen)[:, 0]
-        return seen, np.where(is_known, 0.0, np.take_along_axis(found, seen, axis=1))
+        return seen, np.where(seen < 0, 0.0, np.take_along_axis(found, position, axis=1))
+
+    def _with_scores(self, scores: Handle, candidates: _Candidates) -> Matrix:
+        """Products of the teams' scores with the candidates of their populations, (n_teams, n_most)."""
+        found = self.engine.products(scores, candidates.vectors, None, self.teams_of, candidates.of)
+        by_team = np.empty((self.n_teams, found.shape[2]))
+        by_team[self.teams_of[self.teams_of >= 0]] = found[self.teams_of >= 0]
+        return by_team
 
     def shrink(self, state: TeamState) -> list[TeamState]:
         """States of a single team with one term fewer at a time, the least useful leaving first, each fitted anew."""
@@ -446,3 +496,16 @@ def _smallest(keys: Matrix, n: int) -> NDArray[np.intp]:
     if n >= keys.shape[1]:
         return np.broadcast_to(np.arange(keys.shape[1]), keys.shape)
     return np.sort(np.argpartition(keys, n - 1, axis=1)[:, :n], axis=1)
+
+
+def _padded(rows: list[Index]) -> Index:
+    """Rows of different lengths as a matrix, with -1 behind the shorter ones."""
+    out = np.full((len(rows), max(row.size for row in rows)), -1, dtype=np.intp)
+    for i, row in enumerate(rows):
+        out[i, : row.size] = row
+    return out
+
+
+def seed_of_population(seed: int, i: int) -> int:
+    """Of one of several populations."""
+    return seed if i == 0 else int(stream(seed, "population", i).integers(2**31))

@@ -43,14 +43,14 @@ def weigh(
     folds: Folds,
     *,
     losses: Sequence[NamedLoss],
-    strongest: int,
+    strongest: Sequence[int],
     shrink: bool = False,
 ) -> Strength:
     """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
     `spread` is that of each level's teams, (n_levels, n_rows). Without losses, targets are labels. If some rows were
-    never held out, the strongest level is alone unless the stack is clearly better: with a weight of one, or with
-    `shrink` the one that suits it best.
+    never held out, the strongest levels are alone unless the stack is clearly better: with weights that sum to one, or
+    with `shrink` those that suit them best.
     """
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     predictions = out_of_fold[:, :, known]
@@ -73,7 +73,8 @@ def weigh(
     found = of_rows(_stacked(predictions, weights, base))
     if not known.all():
         alone = np.zeros(weights.size)
-        alone[strongest] = best_weights(predictions[[strongest]])[0] if shrink else 1.0
+        own = best_weights(predictions[list(strongest)])
+        alone[list(strongest)] = own if shrink else _towards_equal(own)
         difference = of_rows(_stacked(predictions, alone, base)) - found
         mean, error = _mean_and_error(difference, row_weight)
         if mean < folds.clearly * error:
@@ -81,6 +82,12 @@ def weigh(
     stacked = np.full(out_of_fold.shape[1:], np.nan)
     stacked[:, known] = _stacked(predictions, weights, base)
     return Strength(weights, stacked, product(weights, spread), float(np.average(found, weights=row_weight)))
+
+
+def _towards_equal(weights: Matrix) -> Matrix:
+    """Halfway between weights, made to sum to one, and equal ones: a fifth of the rows tells them only roughly."""
+    equal = np.full(weights.size, 1.0 / weights.size)
+    return (weights / weights.sum() + equal) / 2 if weights.any() else equal
 
 
 def _mean_and_error(values: Matrix, weight: Matrix) -> tuple[float, float]:
