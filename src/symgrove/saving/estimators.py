@@ -100,7 +100,10 @@ def check_tables(document: Document) -> None:
     """Refuse to write what could not be read again."""
     stacks = [e for e in (*document["ensembles"], *document["smaller"]) if e["kind"] == "teams"]
     levels = [level for stack in stacks for level in stack["levels"]]
-    n_places = sum(len(level["terms"]) * len(level["programs"]) for level in levels)
+    n_places = n_terms = 0
+    for level in levels:
+        n_terms = len(level["programs"]) if "programs" in level else n_terms  # else those of the level before
+        n_places += len(level["terms"]) * n_terms
     forests = [e["forest"] for e in (*document["ensembles"], *levels) if "forest" in e]
     n_nodes = sum(len(forest["code"]) for forest in forests)
     if n_places > MOST_PLACES or n_nodes > MOST_NODES:

@@ -5,6 +5,7 @@ well it fits a sample alone, but how much it adds to the team that the sample al
 
     configuration.py   the numbers behind it
     teams.py           a generation: how a term joins a team, how one leaves
+    populations.py     populations of different sizes in one table
     setup.py           from a problem to evolutions of teams, and from their states to a model
     strength.py        how strongly to fit: evolutions on folds (folds.py), and those that the stack needs
     weights.py         weights of the stack, from predictions of rows held out

@@ -20,11 +20,11 @@ from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.grove.configuration import GroveConfiguration, Regime
 from symgrove.methods.grove.losses import LARGEST_LOG, team_loss
 from symgrove.methods.grove.memory import team_needs
+from symgrove.methods.grove.populations import seed_of_population
 from symgrove.methods.grove.teams import (
     GENERATIONS_BETWEEN_REFRESHES,
     TeamEvolution,
     TeamState,
-    seed_of_population,
 )
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows

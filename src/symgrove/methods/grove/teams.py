@@ -30,6 +30,7 @@ from symgrove.methods.base import ForestMethod, ForestState, check_array, check_
 from symgrove.methods.grove.configuration import CandidateRules, TeamRules
 from symgrove.methods.grove.fits import TeamFits
 from symgrove.methods.grove.losses import TeamLoss
+from symgrove.methods.grove.populations import padded, seed_of_population, smallest
 from symgrove.rng import stream
 from symgrove.selection.team import TeamFit, drop_terms, join_best, judge, stand_beside
 from symgrove.variation.mixture import MixedVariation
@@ -136,7 +137,7 @@ class TeamEvolution(ForestMethod):
     def teams_of(self) -> Index:
         """Teams of each population, (n_populations, n_most); else -1."""
         n_populations = int(self.population_of.max()) + 1
-        return _padded([np.flatnonzero(self.population_of_team == p) for p in range(n_populations)])
+        return padded([np.flatnonzero(self.population_of_team == p) for p in range(n_populations)])
 
     @cached_property
     def seeds(self) -> list[int]:
@@ -262,7 +263,7 @@ class TeamEvolution(ForestMethod):
         term_of[terms.position] = np.arange(terms.position.size)
         # In the order in which a population has made them: ids depend on what others make.
         made = np.split(term_of[place.ravel()], np.cumsum([own.size for own in children])[:-1])
-        return _Candidates(terms, standardized, _padded([different(terms, own[own >= 0]) for own in made]))
+        return _Candidates(terms, standardized, padded([different(terms, own[own >= 0]) for own in made]))
 
     def _make_terms(self, roots: Ids, vectors: Handle, *, keep_all: bool = False) -> Terms:
         own = self.candidates
@@ -375,7 +376,7 @@ class TeamEvolution(ForestMethod):
             order[teams[:n_teams], :n] = stream(seed, "window", generation).random((n_teams, n))
         n_seen = min(self.rules.window, own.shape[1])
         if n_seen <= self.n_close:
-            position = _smallest(order, n_seen)
+            position = smallest(order, n_seen)
         else:
             found = self._with_scores(scores, candidates)
             share = found**2
@@ -384,7 +385,7 @@ class TeamEvolution(ForestMethod):
                 share /= self.engine.squares(vectors, weights, index) + self.fits.penalty[:, None]
             share[order > np.partition(order, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
             share[own < 0] = -1.0
-            position = _smallest(-share, self.n_close)
+            position = smallest(-share, self.n_close)
         seen = np.take_along_axis(own, position, axis=1)
         seen = np.where((terms.key[seen][:, :, None] == keys[:, None, :]).any(axis=2), -1, seen)
         if n_seen <= self.n_close:
@@ -489,23 +490,3 @@ class TeamEvolution(ForestMethod):
         check_array("inverse", arrays["inverse"], inverse, "f")
         if ((arrays["roots"] >= 0) != arrays["is_taken"])[:, 1:].any():
             raise ValueError("a slot of a team has a term exactly if it is taken")
-
-
-def _smallest(keys: Matrix, n: int) -> NDArray[np.intp]:
-    """Positions of the n smallest keys of each row, in ascending order of position."""
-    if n >= keys.shape[1]:
-        return np.broadcast_to(np.arange(keys.shape[1]), keys.shape)
-    return np.sort(np.argpartition(keys, n - 1, axis=1)[:, :n], axis=1)
-
-
-def _padded(rows: list[Index]) -> Index:
-    """Rows of different lengths as a matrix, with -1 behind the shorter ones."""
-    out = np.full((len(rows), max(row.size for row in rows)), -1, dtype=np.intp)
-    for i, row in enumerate(rows):
-        out[i, : row.size] = row
-    return out
-
-
-def seed_of_population(seed: int, i: int) -> int:
-    """Of one of several populations."""
-    return seed if i == 0 else int(stream(seed, "population", i).integers(2**31))
