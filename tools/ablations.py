@@ -44,9 +44,7 @@ REGRESSION = ("asn", "ccs", "enc", "enh", "friedman1", "friedman2", "friedman3",
 CLASSIFICATION = ("bcw", "heart", "iono", "sonar", "wine", "iris", "parks", "digits")
 # Larger data with clear classes want the rules of the stronger evolution. Fewer teams and generations, to save time.
 STRONG = {"window": 250, "max_terms": 100, "max_size": 25, "ridge": 1e-3, "n_estimators": 20, "generations": 50}
-# The default of regressors when this was begun.
-LONG = {"generations": 100, "n_joining": 2}
-BASES = {"parks": STRONG, "digits": STRONG, **dict.fromkeys(REGRESSION, LONG)}
+BASES = {"parks": STRONG, "digits": STRONG}
 # Parts of the configuration that choose the strength, which is fixed here.
 OF_STRENGTH = ("early_snapshots", "second", "folds", "share_of_main")
 
@@ -192,8 +190,8 @@ Made by `make ablations` from results/ablations.jsonl: one change at a time, on 
 two runs and shows what means nothing, the others are compared with the mean of the two, split by split. Bold: beyond
 {clear} standard errors, which count splits as independent and are too small for that. With so many cells, some are
 bold by chance; defaults had been chosen on some of these splits, which favours them. =: nothing changes there, and it
-does not count in the mean. Empty: not tried there. Regressors have 100 generations with two joining, the default when
-this was begun. Parks and digits have the rules of the stronger evolution, 20 teams and 50 generations.
+does not count in the mean. Empty: not tried there. Parks and digits have the rules of the stronger evolution, 20
+teams and 50 generations.
 """
 
 

@@ -59,14 +59,14 @@ class GroveEstimator(Estimator):
     found_: ClassVar[Any] = Renamed("stacking_weight_sum_")
     n_populations: int = 5
     population_size: int = 1000
-    generations: int = 50
+    generations: int = 100
     n_estimators: int = 50
     functions: Any = GROVE_FUNCTIONS
     max_terms: int = 100
     max_size: int = 25
     ridge: float = 1e-3
     window: float = 0.5
-    n_joining: int = 4
+    n_joining: int = 2
     strength: str = "auto"
     sampling: Any = 0.8
     aggregation: str = "interquartile"
@@ -377,8 +377,6 @@ class GroveClassifier(GroveEstimator, Classifier):
 
     n_populations: int = 1  # more are slower and not clearly better (docs/grove.md)
     population_size: int = 500
-    generations: int = 100
-    n_joining: int = 2
     max_terms: int = 50
     max_size: int = 12
     ridge: float = 0.03

@@ -215,7 +215,7 @@ class GroveConfiguration:
 
 
 FOR_REGRESSION = GroveConfiguration(
-    early_snapshots=(1, 5),
+    early_snapshots=(3, 10),
     folds=Folds(clearly=1.0),
     second=SecondRegime(
         name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60), most_rows=100
