@@ -99,7 +99,7 @@ def compare(before: Path, after: Path) -> int:
         print(
             f"{name:>9}: mean log ratio {own.mean():+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, {own.size} splits"
         )
-    return int(not low <= 0 <= high)
+    return int(own.size > 1 and not low <= 0 <= high)
 
 
 def main() -> int:

@@ -227,21 +227,6 @@ def test_summaries_show_what_is_not_finite(make_engine):
     assert not np.isfinite(found.low + found.high)[0]
 
 
-def test_engines_on_the_same_rows_know_their_own_forests(make_engine):
-    X, y = random_data(1, 3000)
-    engines = make_engine(make_dataset(X, y)).split(3)
-    forests = [Forest(3, ALL) for _ in engines]
-    for i, (engine, forest) in enumerate(zip(engines, forests, strict=True)):
-        forest.feature(i)
-        root = forest.apply("square", forest.feature(2 - i))
-        kept = engine.evaluate(forest, [root], keep=True)
-        np.testing.assert_array_equal(engine.fetch(engine.evaluate(forest, [root]))[0], X[:, 2 - i] ** 2)
-        for other, other_forest in zip(engines[:i], forests[:i], strict=True):
-            other.evaluate(other_forest, [0])
-        np.testing.assert_array_equal(engine.fetch(kept)[0], X[:, 2 - i] ** 2)
-    assert len({engine.memory_budget for engine in engines}) == 1
-
-
 def test_the_number_of_threads_changes_no_bit():
     rng = np.random.default_rng(0)
     X, y = random_data(3, 5000, dtype="float32")

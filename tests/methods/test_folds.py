@@ -106,7 +106,9 @@ def test_populations_are_ridge_regressions_on_the_terms_of_their_teams(has_weigh
     rows = Rows(X, y[None], weight, np.arange(80))
     folds = rows_of_folds(rows, 1, Folds(), is_logistic=False)
     settings, each, _ = said_of(rows, folds)
-    found, penalty = predict_populations(settings, folds, each, 2)
+    found, penalty = predict_populations(settings, folds, each, 2, 2)
+    wider, _ = predict_populations(settings, folds, each, 2, 5)
+    np.testing.assert_allclose(wider.spread, 1.4901 * found.spread, rtol=1e-3)  # means of 10^6 draws of 2 and of 5
     losses = {}
     for tried in (0.1, 0.01, 1e-3):
         said = np.zeros(80)
@@ -130,7 +132,7 @@ def test_of_clean_data_populations_enter_the_model_and_of_noise_hardly():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     clean = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
-    settings = {"generations": 15, "n_estimators": 10, "population_size": 150, "random_state": 0}
+    settings = {"generations": 15, "n_joining": 4, "n_estimators": 10, "population_size": 150, "random_state": 0}
     model = sg.GroveRegressor(**settings).fit(X, clean)
     assert model.stacking_weights_["main 15, populations"] > 0.1
     levels = dict(zip(model.model_.labels, model.model_.levels, strict=True))

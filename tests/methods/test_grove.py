@@ -74,11 +74,11 @@ def test_teams_are_divided_among_populations(data, n_populations):
     assert model.predict_members(X).shape == (6, 150)
 
 
-def evolution_of(n_populations, n_teams, window=150):
-    """A method on rows of a product of two features, with its rows."""
+def evolution_of(n_populations, n_teams, window=150, loss="squared"):
+    """A method on rows of a product of two features."""
     X = np.random.default_rng(0).normal(size=(80, 4))
     problem = Problem(Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(80)), Regression(), 0)
-    settings = sg.GroveRegressor(dtype="float64")._team_settings(problem)
+    settings = sg.GroveRegressor(dtype="float64", loss=loss)._team_settings(problem)
     rules = TeamRules(population_size=300, window=window, n_joining=2, max_terms=5, ridge=1e-3)
     sizes = {"n_populations": n_populations, "n_teams": n_teams, "n_teams_of_fit": n_teams}
     regime = Regime(name="main", max_size=9, rules=rules, snapshots=(3,), **sizes)
@@ -250,34 +250,36 @@ def test_of_many_candidates_the_closest_are_judged(data, monkeypatch):
     assert models[0].history_["errors"][-1].mean() < 1.1 * exact.history_["errors"][-1].mean()
 
 
-def test_windows_hold_the_closest_of_those_seen():
+@pytest.mark.parametrize(("loss", "n_populations"), [("squared", 1), ("squared", 3), ("huber", 1), ("huber", 3)])
+def test_windows_hold_the_closest_of_those_seen(loss, n_populations):
     rng = np.random.default_rng(0)
-    with evolution_of(1, 60) as method:
+    with evolution_of(n_populations, 60, loss=loss) as method:
         (evolution,) = method.parts
         engine, fits = evolution.engine, evolution.fits
         state = evolution.step(evolution.init())
         predictions = evolution._fill_tables(state).predictions
-        children = [evolution.vary.new(state.forest, 300, rng)]
+        children = [evolution.vary.new(state.forest, 300 + 20 * p, rng) for p in range(n_populations)]
         candidates = evolution._candidates(state.forest, children)
         everybody = np.arange(60)
         derivatives = fits.curvatures(everybody, predictions), fits.scores(everybody, predictions)
-        values, predicted = engine.fetch(candidates.vectors), engine.fetch(predictions)
+        values, (weights, scores) = engine.fetch(candidates.vectors), map(engine.fetch, derivatives)
         known = np.full((60, 1), np.nan)
         known[0] = candidates.terms.key[candidates.of[0, 0]]  # the first team has that term
         windows, scalar = evolution._windows(candidates, *derivatives, known, 7)
-    (own,) = candidates.of
-    values = values[own]
-    place = np.full(own.max() + 1, -1)
-    place[own] = np.arange(own.size)
-    windows = np.where(windows < 0, -1, place[windows])
-    order = stream(0, "window", 7).random((60, len(values)))
-    for j in range(60):
-        seen = np.argsort(order[j])[: min(150, len(values))]
-        residual = evolution.counts[j] * (evolution.targets[0] - predicted[j])
-        closest = set(seen[np.argsort(-((values[seen] @ residual) ** 2))[:24]].tolist())
-        assert set(windows[j].tolist()) - {-1} == closest - ({0} if j == 0 else set())
-        own = windows[j] >= 0
-        np.testing.assert_allclose(scalar[j, own], values[windows[j, own]] @ residual, rtol=1e-9, atol=1e-9)
+    for teams, of, seed in zip(evolution.teams_of, candidates.of, evolution.seeds, strict=True):
+        own = of[of >= 0]
+        order = stream(seed, "window", 7).random((teams.size, own.size))
+        for row, j in enumerate(teams):
+            seen = own[np.argsort(order[row])[: min(150, own.size)]]
+            share = (values[seen] @ scores[j]) ** 2
+            if loss != "squared":
+                share /= values[seen] ** 2 @ weights[j] + fits.penalty[j]
+            closest = set(seen[np.argsort(-share)[:24]].tolist())
+            assert set(windows[j].tolist()) - {-1} == closest - ({int(candidates.of[0, 0])} if j == 0 else set())
+            is_seen = windows[j] >= 0
+            np.testing.assert_allclose(
+                scalar[j, is_seen], values[windows[j, is_seen]] @ scores[j], rtol=1e-9, atol=1e-9
+            )
 
 
 def test_the_guard_counts_rows_by_their_weight():

@@ -163,9 +163,8 @@ class Engine(Protocol):
     def evaluate(self, forest: Forest, roots: Roots, *, keep: bool = False) -> Handle:
         """Outputs of distinct programs as vectors.
 
-        Without `keep` they are there until the next such call, also of another engine of the same `split`. With it,
-        those that are there already are found, the others computed; all stay while their nodes live and each call asks
-        for them again.
+        Without `keep` they are there until the next such call. With it, those that are there already are found, the
+        others computed; all stay while their nodes live and each call asks for them again.
         """
         ...
 
@@ -232,10 +231,6 @@ class Engine(Protocol):
 
         All rows enter, also those of weight zero: a vector that is not finite anywhere shows.
         """
-        ...
-
-    def split(self, n_engines: int) -> list[Engine]:
-        """Engines on the same rows for so many forests, used in turn: they share buffers and the memory budget."""
         ...
 
     def collected(self, forest: Forest, ids: NDArray[np.int64]) -> None:

@@ -22,7 +22,6 @@ from symgrove.engines.base import (
     DEFAULT_MEMORY_BUDGET,
     SHARE_OF_VECTORS,
     VECTORS_WRITTEN_AT_A_TIME,
-    Engine,
     Roots,
 )
 from symgrove.engines.blocks import BlockTable
@@ -49,7 +48,6 @@ SHARE_OF_REST = WORKSPACE_SHARE / (WORKSPACE_SHARE + PLAN_SHARE)
 # Batches of programs are cut so that the buffers of this many threads fit. A constant, because the bits of matrix
 # products depend on the batch, and must not depend on the number of threads.
 N_WORKSPACES = 4
-SMALLEST_BUDGET = 1 << 20  # of an engine that shares a budget, if there is as much
 FEWEST_ROWS_FOR_THREADS = 1024  # of work on resident vectors; below, handing it over takes longer
 
 
@@ -273,7 +271,7 @@ class CpuEngine(HostOperations):
             return self._evaluate_and_keep(forest, roots)
         rows = self._room.rows(roots.size, self._store.vector_bytes)
         left = SHARE_OF_VECTORS * max(self.memory_budget - self._reserved, 0)
-        self._store.limit(max(int(left) - self._room.n_bytes // self._room.n_users, 0))
+        self._store.limit(max(int(left) - self._room.n_bytes, 0))
         position = self._write(forest, roots, rows)
         return vectors_in(rows, self.n_rows)[position]
 
@@ -312,15 +310,6 @@ class CpuEngine(HostOperations):
             self._run(plan, WritePass(rows[first:]))
             first += programs.size
         return position
-
-    def split(self, n_engines: int) -> list[Engine]:
-        budget = max(self.memory_budget // n_engines, min(self.memory_budget, SMALLEST_BUDGET))
-        reserved = self._reserved // n_engines
-        engines = [CpuEngine(self.data, self.primitives, self.n_threads, budget, reserved) for _ in range(n_engines)]
-        for engine in engines:
-            engine._room, engine._threads = engines[0]._room, engines[0]._threads
-            engine._room.n_users = n_engines
-        return list[Engine](engines)
 
     def _share_out(self, work: Work, tasks: list[Any]) -> None:
         n_parts = self.n_threads if self.n_rows >= FEWEST_ROWS_FOR_THREADS else 1

@@ -81,10 +81,9 @@ def vectors_in(rows: NDArray[Any], n_rows: int | None = None) -> HostVectors:
 
 
 class Room:
-    """Rows for vectors that are soon written over, shared by engines that are used in turn."""
+    """Rows for vectors that are soon written over."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.n_users = 1
         self._rows = np.empty((0, 0), dtype=dtype)
 
     @property

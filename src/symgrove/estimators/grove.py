@@ -162,8 +162,16 @@ class GroveEstimator(Estimator):
             snapshots=second.snapshots,
             n_teams_of_fit=second.team_factor * self._n_teams(n_given),
         )
-        has_room = room is None or self._least_budget(self._needs_of(other, rows), rows) <= room
-        return (main, other) if second.fewest_rows <= len(rows.X) <= second.most_rows and has_room else (main,)
+        is_wanted = second.fewest_rows <= len(rows.X) <= second.most_rows
+        return (main, other) if is_wanted and self._has_room(other, rows, n_given, room) else (main,)
+
+    def _has_room(self, regime: Regime, rows: Rows, n_given: int, room: int | None) -> bool:
+        """For some rows where they are many, else for all rows of its folds."""
+        if room is None:
+            return True
+        if n_given >= self.configuration.many.fewest_rows:
+            return self._least_budget(self._needs_of(regime, rows), rows) <= room
+        return all(each.rows_within(room) >= len(rows.X) for each in self._needs_of(regime, rows))
 
     # Memory
 

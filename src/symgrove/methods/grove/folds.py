@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from symgrove.methods.grove.configuration import Folds, Regime
 from symgrove.methods.grove.pooling import (
@@ -113,9 +114,12 @@ def predict_teams(settings: TeamSettings, folds: FoldRows, each: Sequence[tuple[
 
 
 def predict_populations(
-    settings: TeamSettings, folds: FoldRows, each: Sequence[tuple[Rows, Teams]], n_populations: int
+    settings: TeamSettings, folds: FoldRows, each: Sequence[tuple[Rows, Teams]], n_populations: int, n_of_fit: int
 ) -> tuple[HeldOut, float]:
-    """Predictions of regressions over the terms of each population, with the penalty that suits them best."""
+    """Predictions of regressions over the terms of each population, with the penalty that suits them best.
+
+    Their spread is what it would be of so many as the fit has.
+    """
     fitted: list[list[Teams]] = []
     for rows, teams in each:
         level = population_level(teams, n_populations, FEW_PENALTIES)
@@ -123,16 +127,23 @@ def predict_populations(
         fitted.append([level.fit_each(teams, sums, penalty) for penalty in level.penalties])
     found = [_put_together(settings, folds, [own[i] for own in fitted]) for i in range(len(FEW_PENALTIES))]
     best = min(range(len(found)), key=lambda i: _squares(found[i].prediction, folds.training))
-    return found[best], FEW_PENALTIES[best]
+    wider = _spread_of(n_of_fit) / _spread_of(n_populations) if n_populations > 1 else 1.0
+    return found[best]._replace(spread=wider * found[best].spread), FEW_PENALTIES[best]
 
 
-def has_room_for_populations(settings: TeamSettings, regime: Regime, n_rows: int) -> bool:
+def _spread_of(n: int) -> float:
+    """The expected standard deviation (divided by n) of so many normal values, in units of that of the distribution."""
+    return float(np.sqrt(2 / n) * np.exp(gammaln(n / 2) - gammaln((n - 1) / 2)))
+
+
+def has_room_for_populations(settings: TeamSettings, regime: Regime, rows: Rows) -> bool:
     """Whether the memory budget leaves room for products of all terms of a population; as many as the fit may have."""
     n_populations = min(regime.n_populations, regime.n_teams)
     n_terms = -(-regime.n_teams_of_fit // n_populations) * settings.configuration.most_terms(
-        regime.rules.max_terms, n_rows
+        regime.rules.max_terms, len(rows.X)
     )
-    return n_populations * bytes_of_sums(n_terms) < SHARE_OF_POOL * settings.memory_budget
+    n_regressions = n_populations * len(rows.targets)
+    return n_regressions * bytes_of_sums(n_terms) < SHARE_OF_POOL * settings.memory_budget
 
 
 def fit_populations(settings: TeamSettings, teams: Teams, rows: Rows, n_populations: int, penalty: float) -> Teams:

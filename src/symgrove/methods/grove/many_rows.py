@@ -34,6 +34,7 @@ from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
 Positions = NDArray[np.intp]
+CLEARLY = 2.0  # standard errors by which a stack must beat the best level
 
 
 def rows_to_hide(rows: Rows, task: Task, seed: int, many: ManyRows) -> Positions:
@@ -125,6 +126,7 @@ def _weigh(
     )
     alone = [np.average(of_rows(own[:, parted.position]), weights=weight) for own in out_of_fold]
     strongest = int(np.argmin(alone))
+    rules = replace(rules, clearly=CLEARLY)
     found = weigh(out_of_fold, spread, training, rules, losses=losses, strongest=[strongest], shrink=True)
     return found.weights.tolist(), found.out_of_fold, found.spread
 

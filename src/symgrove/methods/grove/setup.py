@@ -85,14 +85,15 @@ class TeamSettings(NamedTuple):
 def make_evolutions(
     settings: TeamSettings, regime: Regime, training: Rows, seed: int, hidden: Positions | None = None
 ) -> Populations | InTurns:
-    """Evolutions of teams on training rows but for those hidden, a population each; in turns, if the rows are many."""
+    """Evolutions of teams on training rows but for those hidden; if rows are many, in turns, each population apart."""
     n_most = rows_of_an_evolution(settings, regime, training)
+    together = team_needs(regime, training, settings.dtype, settings.configuration)
     scales = scales_of(settings, training)
     seen = np.setdiff1d(np.arange(len(training.X)), hidden) if hidden is not None else np.arange(len(training.X))
-    if seen.size <= n_most:
+    if seen.size <= min(n_most, together.rows_within(settings.memory_budget)):
         own = training if hidden is None else training.take(seen)
         return _on_all_rows(settings, regime, own, scales, seed)
-    make = partial(_on_some_rows, settings, regime, training, seen, scales, seed, n_most)
+    make = partial(_on_some_rows, settings, regime, training, seen, scales, seed, min(n_most, seen.size))
     return InTurns(make, GENERATIONS_BETWEEN_REFRESHES)
 
 

@@ -37,6 +37,7 @@ from symgrove.methods.grove.folds import (
     predict_teams,
     rows_of_folds,
 )
+from symgrove.methods.grove.pooling import FEW_PENALTIES
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, to_teams
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.grove.weights import Strength, weigh
@@ -136,7 +137,7 @@ def choose_strength(
     for r, regime in enumerate(cheaper):
         around.tell(f"choosing the strength: {regime.name}, rows held out {len(folds.held_out)} times")
         own_seed = int(stream(seed, "folds of a regime", r).integers(2**31))
-        _predict_levels(settings, regime, folds, own_seed, record)
+        _predict_levels(settings, regime, folds, own_seed, record, min(regimes[r].n_populations, regimes[r].n_teams))
     strongest = [i for i, level in enumerate(levels) if (level.regime, level.generation) == _last(cheaper[0])]
     chosen = weigh(record.out_of_fold, record.spread, training, rules, losses=settings.losses, strongest=strongest)
     return chosen, record.penalty
@@ -175,6 +176,8 @@ class _Record:
             record.out_of_fold, record.spread = saved["out_of_fold"], saved["spread"]
             record.n_done, record.penalty = int(saved["n_done"]), float(saved["penalty"])
             record._check(np.concatenate(folds.held_out))
+            if record.penalty not in (0.0, *FEW_PENALTIES):
+                raise ValueError(f"a penalty of {record.penalty} is none of {FEW_PENALTIES}")
         for name, array in around.checkpoint.part(HISTORY).items():
             own, _, column = name.partition("/")
             around.histories.setdefault(own, {})[column] = array
@@ -198,7 +201,9 @@ class _Record:
         return {"key": self.key, **counters, "out_of_fold": self.out_of_fold, "spread": self.spread}
 
 
-def _predict_levels(settings: TeamSettings, regime: Regime, folds: FoldRows, seed: int, record: _Record) -> None:
+def _predict_levels(
+    settings: TeamSettings, regime: Regime, folds: FoldRows, seed: int, record: _Record, n_populations_of_fit: int
+) -> None:
     """Evolve on what folds leave, and predict what they hold out for every level that is not there yet."""
     waiting = [i for i, level in enumerate(record.levels) if level.regime == regime and i >= record.n_done]
     if not waiting:
@@ -211,8 +216,8 @@ def _predict_levels(settings: TeamSettings, regime: Regime, folds: FoldRows, see
             result = record.around.run_to(method, level.generation, name, result)
             each = [*folds.ensembles(settings, method, result.state)]
             if level.of_populations:
-                n_populations = min(regime.n_populations, regime.n_teams)
-                found, record.penalty = predict_populations(settings, folds, each, n_populations)
+                own = min(regime.n_populations, regime.n_teams), n_populations_of_fit
+                found, record.penalty = predict_populations(settings, folds, each, *own)
             else:
                 found = predict_teams(settings, folds, each)
             record.add(found)
@@ -269,7 +274,7 @@ def choose_stack(
     settings: TeamSettings, regimes: Sequence[Regime], strongest: Stack, training: Rows, seed: int, around: Surroundings
 ) -> Chosen:
     """Ensembles of different strength, weighed on rows that they never saw; `strongest` is the main one."""
-    has_room = has_room_for_populations(settings, regimes[0], len(training.X))
+    has_room = has_room_for_populations(settings, regimes[0], training)
     has_populations = isinstance(settings.loss, Squared) and has_room
     chosen, penalty = choose_strength(settings, regimes, training, seed, around, has_populations=has_populations)
     by_level = dict(zip(levels_of(regimes, has_populations=has_populations), chosen.weights.tolist(), strict=True))

@@ -381,8 +381,9 @@ class TeamEvolution(ForestMethod):
             found = self._with_scores(scores, candidates)
             share = found**2
             if not self.loss.is_squared:  # else the sums of squares are much alike: all terms have a mean square of one
-                index = None if len(of) == 1 else own
-                share /= self.engine.squares(vectors, weights, index) + self.fits.penalty[:, None]
+                squares = self.engine.squares
+                found_squares = squares(vectors[of[0]], weights) if len(of) == 1 else squares(vectors, weights, own)
+                share /= found_squares + self.fits.penalty[:, None]
             share[order > np.partition(order, n_seen - 1, axis=1)[:, n_seen - 1 : n_seen]] = -1.0
             share[own < 0] = -1.0
             position = smallest(-share, self.n_close)
