@@ -58,6 +58,8 @@ def test_every_estimator_can_be_simplified(kind, n_classes, tmp_path):
 def test_a_size_is_kept_and_errors_hold_on_new_rows(kind):
     X, y = make_friedman1(1500, n_features=5, noise=0.5, random_state=0)
     settings = {**METHODS[kind], "population_size": 200, "generations": 20, "n_estimators": 20}
+    if kind is sg.TwoSEGPRegressor:
+        settings["functions"] = ("add", "sub", "mul")  # a division that is huge on one row would decide
     model = kind(**settings).fit(X[:300], y[:300])
     smaller = sg.simplify_ensemble(model, X[300:600], y[300:600])
     limit = smaller.path[len(smaller.path) // 2].size
