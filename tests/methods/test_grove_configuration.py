@@ -49,7 +49,6 @@ SECOND = {
     "size_more": 2,
     "largest_size": 10,
     "window": 7,
-    "n_joining": 1,
     "ridge": 0.5,
     "snapshots": (20,),
     "fewest_rows": 601,

@@ -135,17 +135,17 @@ class GroveEstimator(Estimator):
             n_populations=int(self.n_populations),
             n_teams=self._n_teams(n_rows),
             max_size=int(self.max_size),
-            rules=self._rules(self.window, int(self.n_joining), 1, float(self.ridge)),
+            rules=self._rules(self.window, 1, float(self.ridge)),
             snapshots=(*early, generations),
             n_teams_of_fit=self._n_teams(n_rows),
         )
 
-    def _rules(self, window: float, n_joining: int, term_factor: int, ridge: float) -> TeamRules:
+    def _rules(self, window: float, term_factor: int, ridge: float) -> TeamRules:
         is_count = isinstance(window, (int, np.integer))
         return TeamRules(
             population_size=self.population_size,
             window=int(window) if is_count else max(1, round(window * self.population_size)),
-            n_joining=n_joining,
+            n_joining=self.n_joining,
             max_terms=term_factor * self.max_terms,
             ridge=ridge,
         )
@@ -158,7 +158,7 @@ class GroveEstimator(Estimator):
             n_populations=1,
             n_teams=second.team_factor * self._n_teams(n_given),
             max_size=min(second.largest_size, second.size_factor * self.max_size + second.size_more),
-            rules=self._rules(second.window, second.n_joining, second.term_factor, second.ridge),
+            rules=self._rules(second.window, second.term_factor, second.ridge),
             snapshots=second.snapshots,
             n_teams_of_fit=second.team_factor * self._n_teams(n_given),
         )

@@ -70,8 +70,6 @@ class SecondRegime:
         Formulas have `size_factor * max_size + size_more` nodes, at most `largest_size`.
     window : int or float
         Candidates that a team looks at, or their share.
-    n_joining : int
-        How many may join a team in a generation.
     ridge : float
     snapshots : tuple of int
         Generations after which they may enter.
@@ -86,7 +84,6 @@ class SecondRegime:
     size_more: int = 0
     largest_size: int = 2**31
     window: int | float
-    n_joining: int = 2
     ridge: float
     snapshots: tuple[int, ...]
     fewest_rows: int = 0
