@@ -39,6 +39,7 @@ FOLDS = {
     "small_window": 600,
     "smallest_weight": 0.2,
     "clearly": 1e6,
+    "ends_early": True,
     "fewest_rows": 31,
 }
 SECOND = {
@@ -69,6 +70,7 @@ OWN = {
     "n_close": 10,
     "n_close_of_all": 45,
     "share_of_main": 0.0,
+    "share_of_choosing": 0.0,
 }
 PARTS = {"candidates": CandidateRules, "folds": Folds, "many": ManyRows, "second": SecondRegime}
 
@@ -134,7 +136,7 @@ def test_rules_of_teams_change_the_model(data, default, name):
 
 
 def test_what_chooses_the_strength_has_no_effect_if_it_is_fixed(data, default):
-    changes = {name: OWN[name] for name in ("early_snapshots", "share_of_main")}
+    changes = {name: OWN[name] for name in ("early_snapshots", "share_of_main", "share_of_choosing")}
     changed = replace(SMALL, **changes, folds=Folds(**FOLDS), second=SecondRegime(**SECOND))
     np.testing.assert_array_equal(predictions(changed, data), default)
 
@@ -159,7 +161,7 @@ def derived(folds):
     return for_folds(main, folds), n_folds(400, folds), stacking_weights(folds)
 
 
-@pytest.mark.parametrize("name", [name for name in FOLDS if name != "fewest_rows"])
+@pytest.mark.parametrize("name", [name for name in FOLDS if name not in ("ends_early", "fewest_rows")])
 def test_folds_change_what_is_derived_from_them(name):
     assert derived(replace(Folds(), **{name: FOLDS[name]})) != derived(Folds())
 

@@ -8,8 +8,12 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 import symgrove as sg
+from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove import teams
+from symgrove.methods.grove.configuration import Folds
 from symgrove.methods.grove.strength import Surroundings
+from symgrove.methods.grove.weights import latest_good
+from symgrove.methods.problem import Rows
 
 SMALL = {
     "population_size": 40,
@@ -124,5 +128,70 @@ def test_time_runs_out_within_a_generation(data, monkeypatch):
 
     monkeypatch.setattr(Surroundings, "run_to", almost_over)
     model = QuickGrove(**SMALL, max_time=1000.0).fit(*data)
-    assert (model.stop_reason_, len(ends)) == ("max_time", 1)
+    assert (model.stop_reason_, len(ends)) == ("max_time", 2)
     assert model.stacking_weights_ == {"main 6": 1.0}
+
+
+# Ending early
+
+NOISE = {**SMALL, "generations": 60, "max_terms": 12}
+
+
+@pytest.fixture(scope="module")
+def noise():
+    generator = np.random.default_rng(0)
+    return generator.normal(size=(80, 5)), generator.normal(size=80)
+
+
+@pytest.fixture(scope="module")
+def ended(noise):
+    with counting_generations() as counted:
+        return QuickGrove(**NOISE).fit(*noise), len(counted)
+
+
+def test_the_last_good_level_is_found_by_standard_errors():
+    generator = np.random.default_rng(0)
+    y, good = generator.normal(size=(1, 200)), generator.normal(size=200)
+    rows = Rows(np.zeros((200, 1)), y, None, np.arange(200))
+    errors = np.stack([2 * good, good, 1.02 * good[::-1], 1.5 * good, 3 * good])
+    levels = (y - errors)[:, None]
+    levels[:, :, :20] = np.nan  # not held out
+
+    def is_good(i, clearly):
+        worse = errors[i, 20:] ** 2 - errors[1, 20:] ** 2
+        return worse.mean() <= clearly * worse.std() / np.sqrt(180)
+
+    for clearly in (0.0, 1.0, 1e6):
+        expected = max(i for i in range(1, 5) if is_good(i, clearly))
+        assert latest_good(levels, rows, Folds(clearly=clearly), (Squared(),)) == expected
+    assert [max(i for i in range(1, 5) if is_good(i, c)) for c in (0.0, 1.0, 1e6)] == [1, 2, 4]
+
+
+def test_an_evolution_that_gets_worse_ends_and_what_follows_has_no_weight(ended):
+    model, n_all = ended
+    assert model.stop_reason_ == "strength"
+    assert model.n_generations_ < 60
+    assert model.strength_history_["folds main"]["generation"][-1] < 60
+    used = [int(name.split()[1]) for name, weight in model.stacking_weights_.items() if weight and "main" in name]
+    assert max([10, *used]) == model.n_generations_
+    assert n_all < 7 * 60
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_fit_that_ended_early_is_resumed_too(noise, ended, tmp_path, share):
+    model, n_all = ended
+    file = tmp_path / "run.npz"
+    with counting_generations(int(share * n_all)), pytest.raises(Killed):
+        QuickGrove(**NOISE, checkpoint=file).fit(*noise)
+    resumed = QuickGrove(**NOISE, checkpoint=file).fit(*noise)
+    assert resumed.stacking_weights_ == model.stacking_weights_
+    np.testing.assert_array_equal(resumed.predict(noise[0]), model.predict(noise[0]))
+
+
+def test_without_time_to_choose_the_main_evolution_goes_on(noise):
+    class Hasty(QuickGrove):
+        configuration = replace(QuickGrove.configuration, share_of_choosing=0.0)
+
+    model = Hasty(**NOISE, max_time=1e6).fit(*noise)
+    assert (model.n_generations_, model.stop_reason_) == (60, "generations")
+    assert len(model.stacking_weights_) > 1

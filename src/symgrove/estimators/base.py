@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, Self
@@ -241,13 +242,26 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         given: tuple[Any, Any] | None = None,
     ) -> Finished:
         """From a problem to a model; `given` is what scikit-learn's callbacks are told."""
+        return self._evolve_once(problem, limits, checkpoint, interrupt, given)
+
+    def _evolve_once(
+        self,
+        problem: Problem,
+        limits: Limits,
+        checkpoint: Checkpoint,
+        interrupt: Interrupt,
+        given: tuple[Any, Any] | None,
+        stop_of: Callable[[Any], Stop] | None = None,
+    ) -> Finished:
+        """One evolution and its model; `stop_of` makes a further reason to stop from the method."""
         start = time.perf_counter()
         with ExitStack() as stack:
             method = stack.enter_context(self.make_method(problem))
             observers = self._observers(problem, limits, stack)
             if given is not None and callbacks.has_callbacks(self):
                 observers.append(self._teller(problem, method, given, stack))
-            loop = Control(self._stops(limits), observers, limits.max_time, start=start, interrupt=interrupt)
+            stops = [*self._stops(limits), *([stop_of(method)] if stop_of is not None else [])]
+            loop = Control(stops, observers, limits.max_time, start=start, interrupt=interrupt)
             early = self._early_stopping(problem, method, stack)
             result = run(method, RunControl(loop, checkpoint, early_stopping=early))
             fitted = self.make_model(problem, method, result.state)

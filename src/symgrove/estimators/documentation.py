@@ -187,7 +187,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "stop_reason_": (
         "str",
         "Why the evolution ended: generations, max_time, max_evaluations, target_error, early_stopping, callback, "
-        "interrupted.",
+        "interrupted, strength (of Grove: more generations predicted worse, or had no weight).",
     ),
     "feature_importances_": (
         "ndarray of shape (n_features,)",

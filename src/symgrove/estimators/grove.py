@@ -35,7 +35,7 @@ from symgrove.methods.grove.folds import for_folds, n_folds
 from symgrove.methods.grove.many_rows import n_to_hide, rows_to_hide, settle_stack
 from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, N_PLACES, NUMBER, TeamNeeds, team_needs
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_of_an_evolution, stack_of
-from symgrove.methods.grove.strength import Surroundings, choose_stack, work_of
+from symgrove.methods.grove.strength import Chosen, StrengthSearch, Surroundings, work_of
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
@@ -243,27 +243,28 @@ class GroveEstimator(Estimator):
         given: tuple[Any, Any] | None = None,
     ) -> Finished:
         start = time.perf_counter()
+        end = np.inf if limits.max_time is None else start + limits.max_time
         is_auto = self.strength == "auto" and len(problem.training.X) >= self.configuration.folds.fewest_rows
         rows, many = problem.training, self.configuration.many
         hidden = rows_to_hide(rows, problem.task, problem.seed, many) if self._has_many(problem) else None
-        share = self.configuration.share_of_main if self.strength == "auto" or hidden is not None else 1.0
-        main_limits = limits._replace(max_time=None if limits.max_time is None else share * limits.max_time)
-        main = super()._evolve(problem._replace(hidden=hidden), main_limits, checkpoint, interrupt, given)
+        settings, around = self._team_settings(problem), Surroundings(checkpoint, interrupt, end, self._say)
+        regimes = self._regimes(limits.generations, rows, problem.n_given, self._room(problem))
+        search = StrengthSearch(settings, regimes, rows, problem.seed, around)
+        stop_of = search.stop_of if is_auto and hidden is None and limits.generations else None
+        if limits.max_time is not None:
+            # Something follows the main evolution where rows are many, or others may have weight.
+            share = self.configuration.share_of_main if hidden is not None or len(regimes) > 1 else 1.0
+            search.end = start + self.configuration.share_of_choosing * share * limits.max_time
+            limits = limits._replace(max_time=share * limits.max_time)
+        own = problem._replace(hidden=hidden), limits, checkpoint, interrupt, given
+        main = self._evolve_once(*own, stop_of)
         if hidden is not None:  # what each team left out is known of some rows only
             main = replace(main, fitted=main.fitted._replace(outside=[]))
-        if (not is_auto and hidden is None) or main.reason == "interrupted" or not main.n_generations:
+        is_cut = main.reason == "interrupted" or (main.reason == "max_time" and hidden is None)
+        if (not is_auto and hidden is None) or is_cut or not main.n_generations:
             return self._with_weights(problem, main)
-        end = np.inf if limits.max_time is None else start + limits.max_time
-        around = Surroundings(checkpoint, interrupt, end, self._say)
-        regimes = self._regimes(main.n_generations, problem.training, problem.n_given, self._room(problem))
-        settings, strongest = self._team_settings(problem), main.fitted.model
-        assert isinstance(strongest, Stack)
-        common = strongest, problem.training, problem.seed, around
         try:
-            if hidden is None:
-                chosen = choose_stack(settings, regimes, *common)
-            else:
-                chosen = settle_stack(settings, regimes if is_auto else regimes[:1], *common, hidden, fixed=not is_auto)
+            chosen = self._chosen(search, main, hidden, is_auto=is_auto)
         except OutOfTime:
             reason = "interrupted" if interrupt.is_requested else "max_time"
             return self._with_weights(problem, replace(main, reason=reason))
@@ -276,6 +277,23 @@ class GroveEstimator(Estimator):
         left_out = LeftOut(chosen.out_of_fold, chosen.spread)
         fitted = Fitted(chosen.stack, main.fitted.outside)
         return replace(main, fitted=fitted, attributes=attributes, left_out=left_out)
+
+    def _chosen(
+        self, search: StrengthSearch, main: Finished, hidden: NDArray[np.intp] | None, *, is_auto: bool
+    ) -> Chosen:
+        """The model, once the main evolution is over."""
+        strongest, n_generations = main.fitted.model, main.n_generations
+        assert isinstance(strongest, Stack)
+        if hidden is not None:
+            regimes = [search.regimes[0].until(n_generations), *search.regimes[1:]]
+            own = search.settings, regimes if is_auto else regimes[:1], strongest, search.training, search.seed
+            return settle_stack(*own, search.around, hidden, fixed=not is_auto)
+        if search.weights is None or n_generations < max(search.generations_of_main(), default=0):
+            # Something else has stopped it before.
+            regimes = [search.regimes[0].until(n_generations), *search.regimes[1:]]
+            search = replace(search, regimes=regimes, end=np.inf)
+            search.choose()
+        return search.stack(strongest, n_generations)
 
     def _with_weights(self, problem: Problem, main: Finished) -> Finished:
         """The main evolution alone, its strength not chosen."""

@@ -72,6 +72,7 @@ def evolve(method: Method[State], state: State, control: Control) -> tuple[State
         if reason is not None:
             return state, reason
         method.watch(_alarm(None if deadline is None else deadline - RESERVE * longest))
+        before = time.perf_counter()
         try:
             state = method.step(state)
         except OutOfTime:

@@ -52,6 +52,10 @@ class Regime:
     snapshots: tuple[int, ...]
     n_teams_of_fit: int
 
+    def until(self, generation: int) -> Regime:
+        """The same, ended after so many generations."""
+        return replace(self, snapshots=(*(g for g in self.snapshots if g < generation), generation))
+
     def times(self, n: int) -> Regime:
         """So many of these evolutions, which go through generations together."""
         return replace(self, n_populations=n * min(self.n_populations, self.n_teams), n_teams=n * self.n_teams)
@@ -103,7 +107,10 @@ class Folds:
     smallest_weight : float
         Smaller ones are zero.
     clearly : float
-        Standard errors by which a stack must beat the strongest ensemble if there is one fold.
+        Standard errors by which a stack must beat the strongest ensemble if there is one fold, and by which a snapshot
+        is clearly worse than another.
+    ends_early : bool
+        Whether an evolution ends once a snapshot is clearly worse than the best one before.
     fewest_rows : int
         With fewer, the strength is fixed.
     """
@@ -116,6 +123,7 @@ class Folds:
     small_window: int = 10
     smallest_weight: float = 0.01
     clearly: float = 2.0
+    ends_early: bool = False
     fewest_rows: int = 10
 
 
@@ -188,7 +196,9 @@ class GroveConfiguration:
     n_close, n_close_of_all : int
         Candidates that a team judges in full; more if there are few teams, because it costs little then.
     share_of_main : float
-        Of `max_time`, for the main evolution if the strength is to be chosen.
+        Of `max_time`, for the main evolution if something else follows.
+    share_of_choosing : float
+        Of that, when the strength must be chosen.
     """
 
     early_snapshots: tuple[int, ...]
@@ -201,6 +211,7 @@ class GroveConfiguration:
     n_close: int = 24
     n_close_of_all: int = 1200
     share_of_main: float = 0.5
+    share_of_choosing: float = 0.6
 
     def most_terms(self, max_terms: int, n_rows: int) -> int:
         """Of a team on so many rows."""
@@ -212,8 +223,8 @@ class GroveConfiguration:
 
 
 FOR_REGRESSION = GroveConfiguration(
-    early_snapshots=(3, 10),
-    folds=Folds(clearly=1.0),
+    early_snapshots=(3, 10, 20, 45),
+    folds=Folds(clearly=1.0, ends_early=True),
     second=SecondRegime(
         name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60), most_rows=100
     ),

@@ -1,10 +1,12 @@
 """How strongly to fit: a stack of ensembles of different strength, weighed by out-of-fold predictions.
 
+    evolve the main regime on all rows for some generations: what there is if somebody stops the fit early
     folds = five, or on larger data one fifth of the rows
-    evolve every regime from scratch on the other rows of each, all together, and predict its rows after every snapshot
+    evolve every regime from scratch on the other rows of each, all together, and predict its rows after every snapshot;
+        a regressor's ends once a snapshot is clearly worse than the best before
     weights = what predicts those rows best: not negative, with sum at most one; the rest is the mean of the target
     on larger data, the strongest alone unless the stack is clearly better
-    evolve those that have weight on all rows
+    evolve the main regime further, up to the last snapshot that has weight; then others that have weight
 
 Rows must be held out of whole evolutions: out-of-bag rows shape the terms through other teams. All evolutions go
 through the one loop; what is done is in the checkpoint, so that a fit that is killed goes on from there.
@@ -24,7 +26,7 @@ from symgrove.evolution.checkpoint import Arrays, Checkpoint, fingerprint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.loop import Control
 from symgrove.evolution.run import Result, RunControl, run
-from symgrove.evolution.stopping import MaxGenerations, OutOfTime
+from symgrove.evolution.stopping import MaxGenerations, OutOfTime, Progress, Stop
 from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import Regime
 from symgrove.methods.grove.folds import (
@@ -40,7 +42,7 @@ from symgrove.methods.grove.folds import (
 from symgrove.methods.grove.pooling import FEW_PENALTIES
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, to_teams
 from symgrove.methods.grove.turns import InTurns, Populations
-from symgrove.methods.grove.weights import Strength, weigh
+from symgrove.methods.grove.weights import Strength, latest_good, weigh
 from symgrove.methods.problem import Rows
 from symgrove.models.stack import Stack
 from symgrove.models.teams import Teams
@@ -49,6 +51,7 @@ from symgrove.rng import stream
 Matrix = NDArray[np.float64]
 # Parts of the checkpoint: of the regimes and what was predicted, of the evolution under way, of levels, of histories.
 DONE, RUN, LEVEL, HISTORY = "strength/done/", "strength/run/", "strength/level/", "strength/history/"
+BEFORE_CHOOSING = 10  # generations of the main evolution
 
 
 class Level(NamedTuple):
@@ -138,18 +141,22 @@ def choose_strength(
         around.tell(f"choosing the strength: {regime.name}, rows held out {len(folds.held_out)} times")
         own_seed = int(stream(seed, "folds of a regime", r).integers(2**31))
         _predict_levels(settings, regime, folds, own_seed, record, min(regimes[r].n_populations, regimes[r].n_teams))
-    strongest = [i for i, level in enumerate(levels) if (level.regime, level.generation) == _last(cheaper[0])]
-    chosen = weigh(record.out_of_fold, record.spread, training, rules, losses=settings.losses, strongest=strongest)
-    return chosen, record.penalty
-
-
-def _last(regime: Regime) -> tuple[Regime, int]:
-    return regime, regime.snapshots[-1]
+    good = [i for regime in cheaper for i in record.good(settings, regime, training)]
+    last = max(levels[i].generation for i in good if levels[i].regime == cheaper[0])
+    strongest = [j for j, i in enumerate(good) if (levels[i].regime, levels[i].generation) == (cheaper[0], last)]
+    own = record.out_of_fold[good], record.spread[good]
+    chosen = weigh(*own, training, rules, losses=settings.losses, strongest=strongest)
+    weights = np.zeros(len(levels))
+    weights[good] = chosen.weights
+    return chosen._replace(weights=weights), record.penalty
 
 
 @dataclass
 class _Record:
-    """What folds have shown so far: predictions of every level, their spread, and how many of them are there."""
+    """What folds have shown so far: predictions of levels, their spread, and how many levels are done.
+
+    Those that are done are predicted, or left out because an evolution ended before.
+    """
 
     levels: Sequence[Level]
     around: Surroundings
@@ -158,6 +165,22 @@ class _Record:
     key: NDArray[np.str_]
     n_done: int = 0
     penalty: float = 0.0
+
+    @property
+    def is_there(self) -> NDArray[np.bool_]:
+        """Which levels are predicted."""
+        found: NDArray[np.bool_] = np.any(np.isfinite(self.spread), axis=1)
+        return found
+
+    def good(self, settings: TeamSettings, regime: Regime, training: Rows) -> list[int]:
+        """Levels of a regime that may have weight: of one that ends early, none after it began to get worse."""
+        own = [i for i, level in enumerate(self.levels) if level.regime == regime and self.is_there[i]]
+        of_teams = [i for i in own if not self.levels[i].of_populations]
+        rules = settings.configuration.folds
+        if not rules.ends_early or not own:
+            return own
+        last = of_teams[latest_good(self.out_of_fold[of_teams], training, rules, settings.losses)]
+        return [i for i in own if self.levels[i].generation <= self.levels[last].generation]
 
     @classmethod
     def begin_or_resume(cls, levels: Sequence[Level], folds: FoldRows, around: Surroundings) -> _Record:
@@ -184,12 +207,12 @@ class _Record:
         return record
 
     def _check(self, held_out: NDArray[np.intp]) -> None:
-        """Refuse a damaged record: predictions must be there for the levels that are done, and for no others."""
+        """Refuse a damaged record: predictions must be whole, and of levels that are done."""
         expected = np.zeros(self.spread.shape, dtype=np.bool_)
-        expected[: self.n_done, held_out] = True
-        is_there = np.isfinite(self.out_of_fold)
-        is_right = (is_there == expected[:, None]).all() and (np.isfinite(self.spread) == expected).all()
-        if not is_right or self.n_done > len(self.levels):
+        expected[np.ix_(self.is_there, held_out)] = True
+        is_finite = np.isfinite(self.out_of_fold)
+        is_right = (is_finite == expected[:, None]).all() and (np.isfinite(self.spread) == expected).all()
+        if not is_right or self.n_done > len(self.levels) or self.is_there[self.n_done :].any():
             raise ValueError(f"{self.n_done} levels are done, which does not go with the predictions")
 
     def add(self, found: HeldOut) -> None:
@@ -204,7 +227,7 @@ class _Record:
 def _predict_levels(
     settings: TeamSettings, regime: Regime, folds: FoldRows, seed: int, record: _Record, n_populations_of_fit: int
 ) -> None:
-    """Evolve on what folds leave, and predict what they hold out for every level that is not there yet."""
+    """Evolve on what folds leave, and predict what they hold out for every level that is not done yet."""
     waiting = [i for i, level in enumerate(record.levels) if level.regime == regime and i >= record.n_done]
     if not waiting:
         return
@@ -221,7 +244,12 @@ def _predict_levels(
             else:
                 found = predict_teams(settings, folds, each)
             record.add(found)
-            record.around.save(DONE, record.arrays(), name, is_last=i == waiting[-1])
+            if record.good(settings, regime, folds.training)[-1] != i:  # what follows would be worse still
+                record.n_done = waiting[-1] + 1
+            is_last = record.n_done > waiting[-1]
+            record.around.save(DONE, record.arrays(), name, is_last=is_last)
+            if is_last:
+                break
 
 
 def grow(
@@ -270,29 +298,99 @@ class Chosen(NamedTuple):
     spread: Matrix
 
 
-def choose_stack(
-    settings: TeamSettings, regimes: Sequence[Regime], strongest: Stack, training: Rows, seed: int, around: Surroundings
-) -> Chosen:
-    """Ensembles of different strength, weighed on rows that they never saw; `strongest` is the main one."""
-    has_room = has_room_for_populations(settings, regimes[0], training)
-    has_populations = isinstance(settings.loss, Squared) and has_room
-    chosen, penalty = choose_strength(settings, regimes, training, seed, around, has_populations=has_populations)
-    by_level = dict(zip(levels_of(regimes, has_populations=has_populations), chosen.weights.tolist(), strict=True))
-    used = {level: weight for level, weight in by_level.items() if weight > 0}
-    main = regimes[0]
-    found: dict[Level, Teams] = {}
-    for regime in regimes:
-        wanted = [level for level in used if level.regime == regime]
-        to_grow = [level for level in wanted if (level.regime, level.generation) != _last(main)]
-        generations = tuple(level.generation for level in to_grow)
-        grown = grow(settings, replace(regime, snapshots=generations), training, seed, around)
-        found |= dict(zip(to_grow, grown, strict=True))
-    for level in used.keys() - found.keys():
-        n_populations = min(main.n_populations, main.n_teams)
-        own = strongest.levels[0], training, n_populations, penalty
-        found[level] = fit_populations(settings, *own) if level.of_populations else own[0]
-    levels = tuple(found[level] for level in used)
-    labels = tuple(level.name for level in used)
-    stack = replace(strongest, levels=levels, weights=np.array([*used.values()]), labels=labels, smaller=())
-    weights = {level.name: weight for level, weight in by_level.items()}
-    return Chosen(stack, weights, chosen.out_of_fold, chosen.spread)
+@dataclass
+class StrengthSearch:
+    """Chooses the strength in the course of the main evolution, and is a reason for that to stop.
+
+    Attributes
+    ----------
+    regimes : sequence of Regime
+        The main one first.
+    end : float
+        When the time for choosing is up; the main evolution then goes on alone.
+    """
+
+    settings: TeamSettings
+    regimes: Sequence[Regime]
+    training: Rows
+    seed: int
+    around: Surroundings
+    end: float = np.inf
+    weights: dict[Level, float] | None = None
+    _chosen: Strength | None = None
+    _penalty: float = 0.0
+
+    def stop_of(self, method: Populations) -> Stop:
+        """The search as a reason to stop the main evolution, whose method it is."""
+        return _Ending(self, method)
+
+    def choose(self) -> None:
+        """Find weights of all levels; OutOfTime if there is no time."""
+        regimes, settings = self.regimes, self.settings
+        has_room = has_room_for_populations(settings, regimes[0], self.training)
+        has_populations = isinstance(settings.loss, Squared) and has_room
+        within = replace(self.around, end=min(self.end, self.around.end))
+        own = settings, regimes, self.training, self.seed, within
+        self._chosen, self._penalty = choose_strength(*own, has_populations=has_populations)
+        levels = levels_of(regimes, has_populations=has_populations)
+        self.weights = dict(zip(levels, self._chosen.weights.tolist(), strict=True))
+
+    @property
+    def used(self) -> dict[Level, float]:
+        """Levels that have weight."""
+        return {level: weight for level, weight in (self.weights or {}).items() if weight > 0}
+
+    def generations_of_main(self) -> list[int]:
+        """That are used."""
+        return sorted({level.generation for level in self.used if level.regime == self.regimes[0]})
+
+    def stack(self, strongest: Stack, n_generations: int) -> Chosen:
+        """Ensembles of different strength; `strongest` is the main evolution after so many generations."""
+        assert self._chosen is not None
+        assert self.weights is not None
+        settings, training, main = self.settings, self.training, self.regimes[0]
+        used = self.used
+        found: dict[tuple[Regime, int], Teams] = {}
+        for regime in self.regimes:
+            wanted = sorted({level.generation for level in used if level.regime == regime})
+            to_grow = tuple(g for g in wanted if (regime, g) != (main, n_generations))
+            grown = grow(settings, replace(regime, snapshots=to_grow), training, self.seed, self.around)
+            found |= {(regime, generation): teams for generation, teams in zip(to_grow, grown, strict=True)}
+        found[main, n_generations] = strongest.levels[0]
+        levels = []
+        for level in used:
+            teams = found[level.regime, level.generation]
+            n_populations = min(main.n_populations, main.n_teams)
+            own = teams, training, n_populations, self._penalty
+            levels.append(fit_populations(settings, *own) if level.of_populations else teams)
+        labels, weights = tuple(level.name for level in used), np.array([*used.values()])
+        stack = replace(strongest, levels=tuple(levels), weights=weights, labels=labels, smaller=())
+        by_name = {level.name: weight for level, weight in self.weights.items()}
+        return Chosen(stack, by_name, self._chosen.out_of_fold, self._chosen.spread)
+
+
+@dataclass
+class _Ending:
+    """Asked after each generation of the main evolution: chooses the strength in time, and keeps what has weight."""
+
+    search: StrengthSearch
+    method: Populations
+    has_time: bool = True
+    name: str = "strength"
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether the main evolution is as strong as it should be."""
+        search, generation = self.search, progress.values["generation"]
+        main = search.regimes[0]
+        first = max((g for g in main.snapshots if g <= BEFORE_CHOOSING), default=main.snapshots[0])
+        if search.weights is None and self.has_time and generation >= first:
+            for part in self.method.parts:
+                part.engine.forget()  # room for the folds; terms are soon evaluated again
+            try:
+                search.choose()
+            except OutOfTime:
+                self.has_time = False
+        if generation in search.generations_of_main()[:-1]:
+            kept = self.method.to_arrays(progress.state)
+            search.around.checkpoint.put({f"{LEVEL}{main.name} {generation}/": kept})
+        return search.weights is not None and generation >= max(search.generations_of_main(), default=0)

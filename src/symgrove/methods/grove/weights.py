@@ -84,6 +84,20 @@ def weigh(
     return Strength(weights, stacked, product(weights, spread), float(np.average(found, weights=row_weight)))
 
 
+def latest_good(out_of_fold: Matrix, training: Rows, folds: Folds, losses: Sequence[NamedLoss]) -> int:
+    """Which of several levels, (n_levels, n_targets, n_rows), is the last that is not clearly worse than the best."""
+    known = ~np.isnan(out_of_fold).any(axis=(0, 1))
+    row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
+    targets, base = training.targets[:, known], base_of(training, losses)
+    found = [losses_of(own[:, known], targets, losses, base, row_weight) for own in out_of_fold]
+    best = int(np.argmin([np.average(own, weights=row_weight) for own in found]))
+    for later in range(len(found) - 1, best, -1):
+        mean, error = _mean_and_error(found[later] - found[best], row_weight)
+        if mean <= folds.clearly * error:
+            return later
+    return best
+
+
 def _towards_equal(weights: Matrix) -> Matrix:
     """Halfway between weights, made to sum to one, and equal ones: a fifth of the rows tells them only roughly."""
     equal = np.full(weights.size, 1.0 / weights.size)
