@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-lowest check format bench paper results verify-results small-and-noisy ablations many-rows clean
+.PHONY: help demo system-programs test test-slow test-lowest check lint format bench paper results verify-results small-and-noisy ablations many-rows clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -34,7 +34,8 @@ system-programs:  ## install what tests use (a C compiler, Node, Gnumeric, Chrom
 	$(SUDO) apt-get update --quiet
 	$(SUDO) apt-get install --yes --quiet --no-install-recommends gcc libc6-dev nodejs gnumeric chromium chromium-driver
 
-test: check  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
+test: lint  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
+	$(BIN)/python tools/compile_kernels.py
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
@@ -44,12 +45,14 @@ test: check  ## all checks, the whole test suite, and a smoke test of the built 
 test-slow: $(VENV)/.ready  ## scikit-learn's checks with the default parameters, 65 kills of runs, 500 damaged checkpoints, 2,000 damaged model files (about 12 minutes)
 	$(BIN)/python -m pytest -q -m slow -n 2
 
-check: $(VENV)/.ready  ## format, lint, types, import layers, file and function sizes, links in docs
+check: lint  ## format, lint, types, import layers, file and function sizes, links in docs
+	$(BIN)/python -m pytest -q tests/architecture -k "not blocks"
+
+lint: $(VENV)/.ready  ## format, lint, types, import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/architecture -k "not blocks"
 
 format: $(VENV)/.ready  ## format the code and mend what the linter can mend
 	$(BIN)/ruff format .

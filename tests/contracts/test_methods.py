@@ -46,6 +46,8 @@ METHODS = {
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }
 GROVE = (sg.GroveRegressor, sg.GroveClassifier)
+# One of each kind, for what takes long and is mostly the same code; the others with `make test-slow`.
+TYPICAL = (sg.TwoSEGPRegressor, sg.TwoSEGPClassifier, sg.EFSRegressor, sg.M3GPClassifier, *GROVE)
 # With its defaults Grove would take ten minutes for scikit-learn's checks.
 SMALLER = {kind: {"generations": 5, "n_estimators": 5, "population_size": 100} for kind in GROVE}
 EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "bootstrap draws differ, as for RandomForest"}
@@ -93,6 +95,18 @@ def each(condition=lambda make: True):
     return pytest.mark.parametrize("make", [pytest.param(make, id=make.name) for make in MAKERS if condition(make)])
 
 
+def mostly_typical(name, common, other):
+    """Run a test for every method with the common value, and in `make test` only for typical ones with the other."""
+    slow = {make.name: () if make.kind in TYPICAL else pytest.mark.slow for make in MAKERS}
+    return pytest.mark.parametrize(
+        ("make", name),
+        [
+            *(pytest.param(make, common, id=f"{make.name}-{common}") for make in MAKERS),
+            *(pytest.param(make, other, id=f"{make.name}-{other}", marks=slow[make.name]) for make in MAKERS),
+        ],
+    )
+
+
 @pytest.fixture(params=MAKERS, ids=lambda make: make.name)
 def make(request):
     return request.param
@@ -113,11 +127,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [
-        kind(**{**parameters, "generations": 10 if "DivNich" in kind.__name__ else 3})
-        for kind, parameters in METHODS.items()
-    ],
-    expected_failed_checks=expected_failures,
+    [kind(**{**METHODS[kind], "generations": 3}) for kind in TYPICAL], expected_failed_checks=expected_failures
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -159,7 +169,7 @@ def test_the_seed_decides(make, data):
     assert [m.program for m in models[0].ensemble_] != [m.program for m in models[2].ensemble_]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@mostly_typical("dtype", "float64", "float32")
 def test_same_bits_for_any_n_jobs(make, dtype):
     X, y = make_friedman1(5000, random_state=0)
     y = target_of(make, y)
@@ -181,7 +191,7 @@ def test_a_warm_start_goes_on_to_the_same_model(make, data):
         model.fit(X[:-1], y[:-1])
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
+@mostly_typical("early_stopping", common=False, other=True)
 def test_a_stopped_run_resumes_from_its_checkpoint(make, tmp_path, data, early_stopping):
     X, y = data[0], target_of(make, data[1])
     settings = {"generations": 14}

@@ -163,7 +163,7 @@ def test_ensembles_of_random_programs_have_every_primitive():
 def test_every_primitive_on_thousands_of_rows(target, seed, tmp_path, record_property):
     ensemble = every_primitive(seed)
     plan = plan_of(ensemble, list("abcd"))
-    n = 200 if target == "excel" else 2000
+    n = 200 if target == "excel" else 1000
     X = rows_for(target, 4, n, 1.0, 0.0)
     wanted = ensemble.predict(X)
     is_bad = ill_conditioned(plan, X, TOLERANCE)
@@ -181,7 +181,7 @@ def test_without_protection_results_may_be_infinite(target, aggregation, tmp_pat
     the fallback."""
     ensemble = every_primitive(7, aggregation, epsilon=0.0)
     plan = plan_of(ensemble, list("abcd"))
-    n = 60 if target == "excel" else 2000
+    n = 60 if target == "excel" else 500
     X = rows_for(target, 4, n, 1.0, 0.0)
     X[:5] = ensemble.standardization.mean  # standardised to zero
     is_bad = ill_conditioned(plan, X, TOLERANCE)
@@ -200,7 +200,7 @@ def test_votes_with_weights_in_which_some_are_not_finite(target, n_classes, tmp_
     task, unknown = Classification(np.array(["a", "b", "c"][:n_classes])), unknown_errors(ensembles)
     model = ProgramModel(ensembles, task, unknown, unknown)
     plan = model.plan("test", list("abcd"))
-    X = rows_for(target, 4, 40 if target == "excel" else 800, 1.0, 0.0)
+    X = rows_for(target, 4, 40 if target == "excel" else 400, 1.0, 0.0)
     X[:5] = ensembles[0].standardization.mean  # standardised to zero
     wanted = task.as_users_see(model.predict(X))
     is_bad = ill_conditioned(plan, X, TOLERANCE)

@@ -20,7 +20,7 @@ N_ROWS = 25
 WEIGHTS = np.random.default_rng(0).integers(1, 4, size=N_ROWS).astype(float)
 SETTINGS = {"population_size": 24, "max_size": 40, "max_height": 8, "library_size": 60, "library_depth": 5}
 CASES = [
-    *((seed, {}) for seed in range(3)),
+    *((seed, {}) for seed in range(2)),
     *((seed, {"impossible_cases": "drop"}) for seed in range(2)),
     (4, {"dont_care_cases": "constant"}),
     (1, {"dont_care_cases": "constant", "impossible_cases": "drop"}),
@@ -31,7 +31,7 @@ CASES = [
     (2, {"library_scaling": False, "impossible_cases": "drop", "n_estimators": 2}),
     (6, {"linear_scaling": False}),
     (7, {"p_mutation": 0.4}),
-    *((seed, {"inversions": "public_code"}) for seed in range(2)),
+    (0, {"inversions": "public_code"}),
 ]
 
 

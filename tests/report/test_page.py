@@ -49,7 +49,7 @@ def made(tmp_path_factory):
     return Made()
 
 
-NAMES = ["grove", "2segp", "votes", "three"]
+NAMES = ["grove", "votes", "three", pytest.param("2segp", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -262,7 +262,7 @@ def test_every_entry_may_be_anything(kind, fitted, tmp_path):
     rng = random.Random(0)
     ways = [path for path in paths_in(document) if path[:1] != ("fitted",) or len(path) < 4]
     for path in ways:
-        for value in [Ellipsis, *rng.sample(HOSTILE, 4)]:
+        for value in [Ellipsis, rng.choice(HOSTILE)]:
             if path or value is not Ellipsis:
                 read_or_refuse(changed(document, path, value), tmp_path / "model.json")
 
