@@ -88,7 +88,7 @@ PLANS = (
 def test_every_estimator_exports_what_it_predicts(target, kind, n_classes, fitted, tmp_path):
     model = fitted(kind, n_classes)
     plan = model._plan()
-    n = 60 if target == "excel" else 200
+    n = 60 if target == "excel" else 100
     X = rows_for(target, model.n_features_in_, n, 2.0, 1.0)
     wanted = model.predict(X) if not n_classes else model.predict_proba(X)
     is_bad = ill_conditioned(plan, X, TOLERANCE)

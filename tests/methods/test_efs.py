@@ -48,7 +48,7 @@ def test_every_iteration_is_that_of_the_oracle(seed, is_weighted):
     X, y = positive_data(seed)
     weight = WEIGHTS if is_weighted else np.ones(60)
     estimator = EFSRegressor(population_size=8, archive_size=5, selection_rule="published", clip=False)
-    expected = efs.run(X, y, weight, estimator.functions, 8, 5, 6, partial(stream, seed))
+    expected = efs.run(X, y, weight, estimator.functions, 8, 5, 4, partial(stream, seed))
     with method_of(estimator, X, y, seed, weight=weight if is_weighted else None) as method:
         state = method.init()
         for generation, (features, scores, best, error, n_computed) in enumerate(expected):
