@@ -124,7 +124,7 @@ def test_a_stack_is_weighed_by_all_targets_whatever_their_units():
     good, bad = y + 0.1 * y.std(axis=1, keepdims=True) * rng.normal(size=y.shape), rng.normal(size=y.shape)
     training = Rows(np.zeros((300, 1)), y, None, np.arange(300))
     losses = QuickGrove()._losses_of(training)
-    chosen = weigh(np.stack([bad, good]), np.zeros((2, 300)), training, Folds(), losses=losses, strongest=0)
+    chosen = weigh(np.stack([bad, good]), np.zeros((2, 300)), training, Folds(), losses=losses, strongest=[0])
     assert chosen.weights[1] > 0.9
     assert chosen.weights[0] < 0.1
 

@@ -61,6 +61,7 @@ MANY = {
     "most_held_out": 2,
     "share_of_teams": 1.0,
     "rows_of_a_turn": 12,
+    "least_gain": 1.0,
     "n_newton_steps": 1,
 }
 OWN = {
@@ -110,7 +111,7 @@ def test_candidates_change_the_model(data, default, name):
     assert not np.array_equal(changed, default)
 
 
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", sorted(MANY.keys() - {"least_gain"}))  # that one: tests/methods/test_many_rows.py
 def test_many_rows_change_the_model(data, name):
     many = ManyRows(fewest_rows=31 if name == "fewest_rows" else 20, rows_of_a_turn=100)
     X, y = data[0], (data[1] > np.median(data[1])).astype(int)

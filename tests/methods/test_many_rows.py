@@ -11,8 +11,10 @@ from symgrove.fitness.named_losses import Squared
 from symgrove.methods.base import nodes_of
 from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.grove.many_rows import rows_to_hide
+from symgrove.methods.grove.plateau import JUDGED, Plateau
 from symgrove.methods.grove.pooling import levels_of, pool_sums
 from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
+from symgrove.methods.grove.setup import to_teams
 from symgrove.methods.problem import Rows
 from symgrove.models.task import encode_labels, encode_numbers
 from tests.naive import pooling as naive
@@ -137,11 +139,51 @@ def test_all_rows_count_whatever_the_strength(rows, base):
 def test_a_run_in_turns_is_resumed_to_the_same_model(rows, tmp_path):
     y, settings = rows.targets[0], {**TINY, "random_state": 0}
     whole = kind_of(sg.GroveRegressor)(**settings).fit(rows.X, y)
-    for generations in (7, 15, 16):
+    for generations in (7, 10, 16):
         path = tmp_path / f"{generations}.npz"
         kind_of(sg.GroveRegressor)(**{**settings, "generations": generations}, checkpoint=path).fit(rows.X, y)
         resumed = kind_of(sg.GroveRegressor)(**settings, checkpoint=path).fit(rows.X, y)
         np.testing.assert_array_equal(resumed.predict(rows.X), whole.predict(rows.X))
+
+
+@pytest.mark.parametrize(("base", "looks"), [(sg.GroveRegressor, [10, 20]), (sg.GroveClassifier, [10, 30])])
+def test_an_evolution_ends_at_the_first_look_that_gains_too_little(rows, base, looks):
+    y = rows.targets[0] if base is sg.GroveRegressor else (rows.targets[0] > 14).astype(int)
+    settings = {**TINY, "generations": 35, "random_state": 0}
+    ends, goes_on = (kind_of(base, replace(MANY, least_gain=gain))(**settings).fit(rows.X, y) for gain in (1.0, -1e9))
+    assert (ends.n_generations_, ends.stop_reason_) == (looks[1], "strength")
+    assert (goes_on.n_generations_, goes_on.stop_reason_) == (35, "generations")
+    assert f"main {looks[1]}" in ends.stacking_weights_
+    whole = kind_of(base, replace(MANY, least_gain=1.0))(**settings, strength="fixed").fit(rows.X, y)
+    assert whole.n_generations_ == 35
+
+
+def test_a_look_is_the_best_regression_on_rows_that_are_not_held_out(rows, monkeypatch):
+    looked = []
+
+    def keep(self, progress):
+        ends = call(self, progress)
+        if progress.values["generation"] == 10:
+            teams = to_teams(self.settings, self.method, progress.state, self.training)
+            looked.append((self, teams, float(self.around.checkpoint.part(JUDGED)["10"])))
+        return ends
+
+    call = Plateau.__call__
+    monkeypatch.setattr(Plateau, "__call__", keep)
+    kind_of(sg.GroveRegressor)(**TINY, random_state=0).fit(rows.X, rows.targets[0], rows.weight)
+    ((plateau, teams, judged),) = looked
+    hidden, X, y, weight = plateau.hidden, rows.X, rows.targets[0], plateau.training.weight
+    seen = np.setdiff1d(np.arange(400), hidden)
+    losses = []
+    for penalty in (0.1, 0.01, 0.001):
+        predicted = []
+        for i in range(2):
+            own = (teams.coefficients[2 * i : 2 * i + 2] != 0).any(axis=0)
+            values = values_of(teams, X)[own]
+            found = naive.ridge(values[:, seen], y[seen], weight[seen], penalty)
+            predicted.append(np.clip(found[0] + found[1:] @ values[:, hidden], y.min(), y.max()))
+        losses.append(np.average((np.mean(predicted, axis=0) - y[hidden]) ** 2, weights=weight[hidden]))
+    assert judged == pytest.approx(min(losses), rel=1e-4)
 
 
 def test_noise_has_little_weight_and_intervals_are_known():

@@ -22,7 +22,7 @@ from symgrove.estimators.runs import Finished, Limits
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
-from symgrove.evolution.stopping import OutOfTime
+from symgrove.evolution.stopping import OutOfTime, Stop
 from symgrove.fitness.named_losses import LOSSES, NamedLoss, make_loss
 from symgrove.methods.grove.configuration import (
     FOR_CLASSIFICATION,
@@ -34,6 +34,7 @@ from symgrove.methods.grove.configuration import (
 from symgrove.methods.grove.folds import for_folds, n_folds
 from symgrove.methods.grove.many_rows import n_to_hide, rows_to_hide, settle_stack
 from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, N_PLACES, NUMBER, TeamNeeds, team_needs
+from symgrove.methods.grove.plateau import Plateau
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_of_an_evolution, stack_of
 from symgrove.methods.grove.strength import Chosen, StrengthSearch, Surroundings, work_of
 from symgrove.methods.grove.turns import InTurns, Populations
@@ -250,7 +251,8 @@ class GroveEstimator(Estimator):
         settings, around = self._team_settings(problem), Surroundings(checkpoint, interrupt, end, self._say)
         regimes = self._regimes(limits.generations, rows, problem.n_given, self._room(problem))
         search = StrengthSearch(settings, regimes, rows, problem.seed, around)
-        stop_of = search.stop_of if is_auto and hidden is None and limits.generations else None
+        ends = is_auto and (hidden is not None or limits.generations > 0)
+        stop_of = (lambda method: self._end_of(search, method, hidden)) if ends else None
         if limits.max_time is not None:
             # Something follows the main evolution where rows are many, or others may have weight.
             share = self.configuration.share_of_main if hidden is not None or len(regimes) > 1 else 1.0
@@ -277,6 +279,12 @@ class GroveEstimator(Estimator):
         left_out = LeftOut(chosen.out_of_fold, chosen.spread)
         fitted = Fitted(chosen.stack, main.fitted.outside)
         return replace(main, fitted=fitted, attributes=attributes, left_out=left_out)
+
+    def _end_of(self, search: StrengthSearch, method: Any, hidden: NDArray[np.intp] | None) -> Stop:
+        """When the main evolution is strong enough."""
+        if hidden is None:
+            return search.stop_of(method)
+        return Plateau(search.settings, method, search.training, hidden, search.regimes[0], search.around)
 
     def _chosen(
         self, search: StrengthSearch, main: Finished, hidden: NDArray[np.intp] | None, *, is_auto: bool

@@ -141,6 +141,8 @@ class ManyRows:
         Of `n_estimators`.
     rows_of_a_turn : int
         That an evolution has at a time, if there is room for them.
+    least_gain : float
+        The evolution ends when its loss on the rows held out falls by a smaller share from one look to the next.
     n_newton_steps : int
         On all rows, with other losses than squares, for which one is exact.
     """
@@ -150,6 +152,7 @@ class ManyRows:
     most_held_out: int = 10_000
     share_of_teams: float = 0.5
     rows_of_a_turn: int = 2048
+    least_gain: float = 0.005
     n_newton_steps: int = 3
 
 
@@ -225,6 +228,7 @@ class GroveConfiguration:
 FOR_REGRESSION = GroveConfiguration(
     early_snapshots=(3, 10, 20, 45),
     folds=Folds(clearly=1.0, ends_early=True),
+    many=ManyRows(rows_of_a_turn=4096),
     second=SecondRegime(
         name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60), most_rows=100
     ),

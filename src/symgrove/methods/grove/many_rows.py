@@ -1,7 +1,7 @@
 """Many rows: evolutions are judged themselves, on rows that they did not see, and coefficients are found on all rows.
 
 hold some rows out
-evolve every regime on the others, in turns if they are very many
+evolve every regime on the others, in turns if they are very many; the main one until it gains no more (plateau.py)
 coefficients of all teams = best on those others, by sums over blocks of rows
 weights = what predicts the rows held out best
 coefficients once more, with the rows held out among the others
@@ -23,9 +23,9 @@ from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import ManyRows, Regime
 from symgrove.methods.grove.pooling import SHARE_OF_POOL, bytes_of_sums, levels_of, pool_sums
 from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
-from symgrove.methods.grove.setup import TeamSettings, base_of
+from symgrove.methods.grove.setup import TeamSettings
 from symgrove.methods.grove.strength import Chosen, Surroundings, grow
-from symgrove.methods.grove.weights import losses_of, weigh
+from symgrove.methods.grove.weights import weigh
 from symgrove.methods.problem import Rows
 from symgrove.models.stack import Stack
 from symgrove.models.task import Task
@@ -34,7 +34,6 @@ from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
 Positions = NDArray[np.intp]
-CLEARLY = 2.0  # standard errors by which a stack must beat the best level
 
 
 def rows_to_hide(rows: Rows, task: Task, seed: int, many: ManyRows) -> Positions:
@@ -119,15 +118,7 @@ def _weigh(
         spread[i, parted.position] = level.judged.all_members(X, n_threads).std(axis=0)
     if fixed:
         return [1.0], out_of_fold[0], spread[0]
-    rules, losses, held_out = settings.configuration.folds, settings.losses, parted.held_out
-    weight = np.ones(len(X)) if held_out.weight is None else held_out.weight
-    of_rows = partial(
-        losses_of, targets=held_out.targets, losses=losses, base=base_of(training, losses), row_weight=weight
-    )
-    alone = [np.average(of_rows(own[:, parted.position]), weights=weight) for own in out_of_fold]
-    strongest = int(np.argmin(alone))
-    rules = replace(rules, clearly=CLEARLY)
-    found = weigh(out_of_fold, spread, training, rules, losses=losses, strongest=[strongest], shrink=True)
+    found = weigh(out_of_fold, spread, training, settings.configuration.folds, losses=settings.losses)
     return found.weights.tolist(), found.out_of_fold, found.spread
 
 

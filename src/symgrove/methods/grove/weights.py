@@ -43,14 +43,12 @@ def weigh(
     folds: Folds,
     *,
     losses: Sequence[NamedLoss],
-    strongest: Sequence[int],
-    shrink: bool = False,
+    strongest: Sequence[int] = (),
 ) -> Strength:
     """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
     `spread` is that of each level's teams, (n_levels, n_rows). Without losses, targets are labels. If some rows were
-    never held out, the strongest levels are alone unless the stack is clearly better: with weights that sum to one, or
-    with `shrink` those that suit them best.
+    never held out, the strongest levels, if any are named, are alone unless the stack is clearly better.
     """
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     predictions = out_of_fold[:, :, known]
@@ -71,10 +69,9 @@ def weigh(
     weights = best_weights(predictions)
     of_rows = partial(losses_of, targets=targets, losses=losses, base=base, row_weight=row_weight)
     found = of_rows(_stacked(predictions, weights, base))
-    if not known.all():
+    if len(strongest) and not known.all():
         alone = np.zeros(weights.size)
-        own = best_weights(predictions[list(strongest)])
-        alone[list(strongest)] = own if shrink else _towards_equal(own)
+        alone[list(strongest)] = _towards_equal(best_weights(predictions[list(strongest)]))
         difference = of_rows(_stacked(predictions, alone, base)) - found
         mean, error = _mean_and_error(difference, row_weight)
         if mean < folds.clearly * error:
