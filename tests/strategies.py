@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from symgrove import Forest, PrimitiveSet
 from symgrove.forest.primitive_table import BUILTIN
-from tests.naive.programs import BINARY, UNARY
+from tests.naive.programs import BINARY, PLAIN, UNARY
 
 ALL = PrimitiveSet(tuple(BUILTIN))
+TAME = PrimitiveSet(tuple(name for name in BUILTIN if name not in PLAIN))  # outputs are finite, or nearly always
 constants = st.floats(-1e6, 1e6, allow_nan=False).map(lambda v: v)
 
 

@@ -14,6 +14,7 @@ HOSTILE += [88.0, 709.0, 1e3, -1e3, 1e5, 9.99e5, 1.01e6, -3e7, 1e15, 1e19, 1e30,
 HOSTILE += [np.inf, -np.inf, np.nan]
 # Only + - * / and the square root are involved: the same bits. The others are accurate to a few ulp.
 EXACT = {"add", "sub", "mul", "div", "pdiv", "aq", "min", "max", "step", "sqrt", "square", "cube", "neg", "abs"}
+EXACT |= {"plain_div", "plain_sqrt"}
 
 
 def run_block(name, a, b, eps=1e-10):
@@ -83,8 +84,20 @@ def test_derivatives_agree_with_finite_differences(name):
     for operand, derivative in enumerate(row.derivative):
         up, down = [a, b], [a, b]
         up[operand], down[operand] = up[operand] + h, down[operand] - h
-        numeric = (row.meaning(*up, 1e-3) - row.meaning(*down, 1e-3)) / (2 * h)
-        np.testing.assert_allclose(derivative(a, b, 1e-3), numeric, rtol=1e-5, atol=1e-7)
+        with np.errstate(invalid="ignore"):
+            numeric = (row.meaning(*up, 1e-3) - row.meaning(*down, 1e-3)) / (2 * h)
+            found = derivative(a, b, 1e-3)
+        is_known = np.isfinite(numeric)
+        assert is_known.sum() > 20
+        np.testing.assert_allclose(found[is_known], numeric[is_known], rtol=1e-5, atol=1e-7)
+
+
+def test_derivatives_of_powers_of_numbers_that_are_not_positive():
+    base, exponent = BUILTIN["power"].derivative
+    a, b = np.array([-2.0, -2.0, 0.0, 0.0, 0.0, -1.5]), np.array([3.0, -2.0, 2.0, 1.0, 0.0, 0.0])
+    with np.errstate(all="ignore"):
+        assert base(a, b, 0.0).tolist() == [12.0, 0.25, 0.0, 1.0, 0.0, 0.0]
+        assert exponent(a, b, 0.0).tolist() == [0.0] * 6
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -101,7 +114,9 @@ def test_c_text_computes_the_numpy_meaning(tmp_path):
     out = subprocess.run([tmp_path / "p"], check=True, capture_output=True, text=True).stdout.split()
     computed = np.array(out, dtype=float).reshape(50, -1)
     for column, row in enumerate(BUILTIN.values()):
-        np.testing.assert_allclose(computed[:, column], row.meaning(a, b, 1e-3), rtol=1e-14, err_msg=row.name)
+        with np.errstate(all="ignore"):
+            expected = row.meaning(a, b, 1e-3)
+        np.testing.assert_allclose(computed[:, column], expected, rtol=1e-14, err_msg=row.name)
 
 
 def test_epsilon_is_a_parameter_of_division_and_logarithm():

@@ -90,7 +90,9 @@ def test_a_large_epsilon_is_written_and_read_back(program):
         ("add(x0)", "'add' takes 2 operands, got 1"),
         ("sqrt(x0, x1)", "'sqrt' takes 1 operands, got 2"),
         ("(x0, x1)", "a comma outside"),
-        ("x0 ^ 2", r"unexpected '\^'"),
+        ("x0 % 2", r"unexpected '%'"),
+        ("x0 ^", "ends where a feature"),
+        ("protected_sqrt(x0)", "unknown primitive 'protected_sqrt'"),
         ("1e999", "too large"),
         ("`x0", "unexpected '`'"),
         ("sqrt()", r"'\)' where a feature"),
@@ -108,3 +110,48 @@ def test_feature_names_must_fit():
         to_text(forest, forest.feature(0), ["a", "b", "c"])
     with pytest.raises(ValueError, match="repeated: 'a'"):
         to_text(forest, forest.feature(0), ["a", "a"])
+
+
+PLAIN = ("add", "sub", "mul", "neg", "plain_div", "plain_sqrt", "plain_log", "plain_exp", "power", "arcsin", "arccos")
+
+
+@given(programs())
+def test_the_round_trip_where_plain_primitives_have_the_names_of_protected_ones(program):
+    forest = Forest(3, PrimitiveSet(PLAIN))
+    root = plant(forest, program)
+    assert parse(forest, to_text(forest, root)) == root
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("div(x0, x1) / plain_div(x1, 2)", "x0 / x1 / (x1 / 2.0)"),
+        ("sqrt(abs(x0)) + log(x1) * exp(-x2)", "sqrt(abs(x0)) + log(x1) * exp(-x2)"),
+        ("plain_sqrt(x0) - protected_sqrt(abs(x0))", "sqrt(x0) - protected_sqrt(abs(x0))"),
+        ("protected_div(x0, protected_log(x1))", "protected_div(x0, protected_log(abs(x1) + 1e-10))"),
+        ("power(x0 + x1, .5)", "(x0 + x1)^0.5"),
+        ("x0^-2", "x0^-2.0"),
+        ("x0^-x1", "x0^(-x1)"),
+        ("(-x0)^2 - -x0^2", "(-x0)^2.0 - -x0^2.0"),
+        ("(-2)^x0 * -2^x0", "(-2.0)^x0 * -2.0^x0"),
+        ("x0^x1^x2", "x0^(x1^x2)"),
+        ("(x0^x1)^x2", "(x0^x1)^x2"),
+        ("x0^-2^x1", "x0^(-2.0^x1)"),
+        ("x0 * x1^2 / x2", "x0 * x1^2.0 / x2"),
+        ("arcsin(x0 / x1)^2", "arcsin(x0 / x1)^2.0"),
+    ],
+)
+def test_formulas_without_protection_print_as_people_write_them(text, printed):
+    forest = Forest(3, PrimitiveSet(PLAIN))
+    root = parse(forest, text)
+    assert to_text(forest, root) == printed
+    assert parse(forest, printed) == root
+
+
+def test_plain_primitives_have_their_own_names_beside_protected_ones():
+    forest = Forest(2, PrimitiveSet(("plain_div", "div", "plain_sqrt", "exp")))
+    root = parse(forest, "plain_div(x0, x1) / exp(plain_exp(x0)) + sqrt(x1)")
+    assert to_text(forest, root) == "plain_div(x0, x1) / exp(plain_exp(x0)) + sqrt(x1)"
+    names = {forest.name(node) for node in forest.reachable([root])}
+    assert names == {"feature", "add", "div", "plain_div", "plain_exp", "exp", "plain_sqrt"}
+    assert to_text(forest, parse(forest, "-x0^2"), digits=3) == "-x0^2"

@@ -13,6 +13,7 @@ from symgrove.models.ensemble import make_ensemble
 from symgrove.models.standardization import no_standardization
 from tests.contracts.test_methods import METHODS
 from tests.export.test_exports import CASES, NAMES, PLANS, every_primitive
+from tests.export.test_plain_primitives import without_protection
 from tests.making import plan_of
 from tests.naive.inspection import central_differences
 from tests.naive.plans import evaluate
@@ -45,6 +46,15 @@ def test_every_primitive(seed, aggregation):
     is_near, is_smooth = agrees(_of_rows(plan, X, 0), lambda rows: evaluate(plan, rows), X)
     assert is_smooth.mean() > 0.25
     assert (is_near | ~is_smooth).mean() > 0.998  # quotients by almost zero have spikes that differences jump over
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_primitives_without_protection(seed):
+    plan = plan_of(without_protection(seed), list("abcd"))
+    X = np.random.default_rng(seed).uniform(0.1, 0.9, size=(300, 4))
+    is_near, is_smooth = agrees(_of_rows(plan, X, 0), lambda rows: evaluate(plan, rows), X)
+    assert is_smooth.mean() > 0.25
+    assert (is_near | ~is_smooth).mean() > 0.998
 
 
 def data_with(n_classes):

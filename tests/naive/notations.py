@@ -23,6 +23,13 @@ PLAIN = {
     "aq": lambda a, b: a / np.sqrt(1 + b * b),
     "step": lambda a, b: np.where(a > b, 1.0, 0.0),
     "pdiv": lambda a, b: np.where(b == 0, a, a / np.where(b == 0, 1.0, b)),
+    "arcsin": np.arcsin,
+    "arccos": np.arccos,
+    # Their names where the protected ones have the plain names.
+    "plain_div": np.divide,
+    "plain_sqrt": np.sqrt,
+    "plain_log": np.log,
+    "plain_exp": np.exp,
 }
 
 
@@ -34,8 +41,8 @@ class _Numbers(ast.NodeTransformer):
 
 
 def evaluate_text(text, columns, **functions):
-    """A formula as Python reads it; names of columns must be plain."""
-    tree = ast.fix_missing_locations(_Numbers().visit(ast.parse(text, mode="eval")))
+    """A formula as Python reads it, with ^ for powers; names of columns must be plain."""
+    tree = ast.fix_missing_locations(_Numbers().visit(ast.parse(text.replace("^", "**"), mode="eval")))
     with np.errstate(all="ignore"):
         value = eval(
             compile(tree, "formula", "eval"),
@@ -111,6 +118,8 @@ class _Latex:
 
     def atom(self):
         token = self.peek()
+        if token == "{":
+            return self.group()
         if token == "\\left(":
             return self.between(token, "\\right)")[0]
         if token == "\\left|":

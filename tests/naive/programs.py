@@ -28,7 +28,15 @@ MEANING = {
     "cube": lambda a, eps: a * a * a,
     "neg": lambda a, eps: -a,
     "abs": lambda a, eps: np.abs(a),
+    "plain_div": lambda a, b, eps: a / b,
+    "plain_sqrt": lambda a, eps: np.sqrt(a),
+    "plain_log": lambda a, eps: np.log(a),
+    "plain_exp": lambda a, eps: np.exp(a),
+    "power": lambda a, b, eps: np.power(a, b),
+    "arcsin": lambda a, eps: np.arcsin(a),
+    "arccos": lambda a, eps: np.arccos(a),
 }
+PLAIN = ("plain_div", "plain_sqrt", "plain_log", "plain_exp", "power", "arcsin", "arccos")  # without protection
 UNARY = tuple(name for name, f in MEANING.items() if f.__code__.co_argcount == 2)
 BINARY = tuple(name for name in MEANING if name not in UNARY)
 

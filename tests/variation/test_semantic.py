@@ -6,14 +6,14 @@ import pytest
 from symgrove import CpuEngine, Forest, RandomPrograms, make_dataset
 from symgrove.forest.linear import as_weighted_sum
 from symgrove.variation.semantic import SemanticVariation, of_trees
-from tests.strategies import ALL, random_data, uproot
+from tests.strategies import TAME, random_data, uproot
 
 N = 60
 
 
 def made(p_crossover=0.4, p_mutation=0.4, step=0.3, min_height=1):
     """A forest, a population in it, and children."""
-    forest = Forest(3, ALL)
+    forest = Forest(3, TAME)
     source = RandomPrograms(forest, (-1.0, 1.0), 4)
     rng = np.random.default_rng(0)
     population = source.ramped_half_and_half(forest, 30, rng, (1, 4))
@@ -26,7 +26,7 @@ def made(p_crossover=0.4, p_mutation=0.4, step=0.3, min_height=1):
 def test_children_are_combinations_of_their_parents_and_of_random_programs():
     forest, population, mothers, _, children = made()
     X, y = random_data(0)
-    with CpuEngine(make_dataset(X, y), ALL) as engine:
+    with CpuEngine(make_dataset(X, y), TAME) as engine:
 
         def outputs(root):
             return engine.outputs(forest, [root])[0] if root >= 0 else np.zeros(len(X))
@@ -70,7 +70,7 @@ def test_a_step_of_zero_changes_nothing():
 
 @pytest.mark.parametrize("height", [0, 3])
 def test_many_grown_programs_are_those_that_would_come_one_by_one(height):
-    forests = [Forest(3, ALL), Forest(3, ALL)]
+    forests = [Forest(3, TAME), Forest(3, TAME)]
     source = RandomPrograms(forests[0], (-1.0, 1.0), 6)
     some = source.grow_some(forests[0], 300, height, np.random.default_rng(1), 0)
     rng = np.random.default_rng(1)
@@ -80,7 +80,7 @@ def test_many_grown_programs_are_those_that_would_come_one_by_one(height):
 
 
 def test_random_programs_are_combinations_of_themselves():
-    forest = Forest(2, ALL)
+    forest = Forest(2, TAME)
     trees = np.array([forest.feature(0), forest.apply("square", forest.feature(1))])
     found = of_trees(trees)
     np.testing.assert_array_equal(found.roots, trees)

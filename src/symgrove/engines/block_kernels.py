@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from symgrove._jit import float_to_bits, subroutine
-from symgrove.engines.vector_math_kernels import TRIGONOMETRIC_LIMIT, cos, exp, expm1, log, sin
+from symgrove.engines.vector_math_kernels import TRIGONOMETRIC_LIMIT, cos, exp, exp_uncapped, expm1, log, sin
 
 # As in forest/primitives.py. Kernels take constants from kernel files only: a change must be seen by the cache.
 EXP_CAP = 80.0
@@ -181,3 +181,58 @@ def neg(out, left, right, n_rows, epsilon):
 def absolute(out, left, right, n_rows, epsilon):
     for i in range(n_rows):
         out[i] = abs(left[i])
+
+
+def plain_div(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        out[i] = left[i] / right[i]
+
+
+def plain_sqrt(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        out[i] = math.sqrt(left[i])
+
+
+def plain_log(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        out[i] = log(left[i])
+
+
+def plain_exp(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        out[i] = exp_uncapped(left[i])
+
+
+@subroutine
+def _power(a, b):
+    """a**b; exponents that laws have as products, so that a row's result does not depend on the rows beside it."""
+    inverse = one(a) / a
+    # A root of -0 is 0 as a power, and one of -inf is inf.
+    root = math.sqrt(a) + zero(a)
+    root = abs(a) if a == -math.inf else root
+    if b == type(b)(2):
+        return a * a
+    if b == type(b)(3):
+        return a * a * a
+    if b == type(b)(-1):
+        return inverse
+    if b == type(b)(-2):
+        return inverse * inverse
+    if b == type(b)(0.5):
+        return root
+    return math.pow(a, b)
+
+
+def power(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        out[i] = _power(left[i], right[i])
+
+
+def arcsine(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        out[i] = math.asin(left[i])
+
+
+def arccosine(out, left, right, n_rows, epsilon):
+    for i in range(n_rows):
+        out[i] = math.acos(left[i])

@@ -38,6 +38,13 @@ _LOOPS: dict[str, Callable[..., None]] = {
     "cube": block_kernels.cube,
     "neg": block_kernels.neg,
     "abs": block_kernels.absolute,
+    "plain_div": block_kernels.plain_div,
+    "plain_sqrt": block_kernels.plain_sqrt,
+    "plain_log": block_kernels.plain_log,
+    "plain_exp": block_kernels.plain_exp,
+    "power": block_kernels.power,
+    "arcsin": block_kernels.arcsine,
+    "arccos": block_kernels.arccosine,
 }
 _compiled: dict[tuple[Any, str], Block] = {}  # once a process, by loop and dtype; a Block owns its machine code
 

@@ -133,6 +133,18 @@ def _exp32(x):
 
 
 @subroutine
+def _exp_uncapped64(x):
+    """exp(x) for any x: at 710 it overflows to infinity by itself."""
+    return _exp64(x if not x > 710.0 else 710.0)
+
+
+@subroutine
+def _exp_uncapped32(x):
+    """exp(x) for any x."""
+    return _exp32(x if not x > f4(89.0) else f4(89.0))
+
+
+@subroutine
 def _expm1_64(x):
     """exp(x) - 1 for 0 <= x <= 100, accurate near 0."""
     p, k = _reduce_exp64(x)
@@ -231,6 +243,11 @@ def exp(x: Any) -> Any:
     raise TypeError("compiled code only")
 
 
+def exp_uncapped(x: Any) -> Any:
+    """Exponential; infinite where it overflows."""
+    raise TypeError("compiled code only")
+
+
 def expm1(x: Any) -> Any:
     """exp(x) - 1 for 0 <= x <= 60."""
     raise TypeError("compiled code only")
@@ -258,6 +275,7 @@ def _choose_by_type(stub: Any, for64: Any, for32: Any) -> None:
 
 _choose_by_type(log, _log64, _log32)
 _choose_by_type(exp, _exp64, _exp32)
+_choose_by_type(exp_uncapped, _exp_uncapped64, _exp_uncapped32)
 _choose_by_type(expm1, _expm1_64, _expm1_32)
 _choose_by_type(sin, _sin64, _sin32)
 _choose_by_type(cos, _cos64, _cos32)

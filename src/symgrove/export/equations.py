@@ -203,6 +203,8 @@ def _text_style(plan: Plan) -> _Style:
         if step.name == "constant":
             return number(step.numbers[0])
         template = _TEXT[step.name] if step.primitive is None else _text_of(step.primitive)
+        if step.name == "power" and operands[0].endswith(("^2", "^3")):  # squares and cubes have no brackets
+            operands = [f"({operands[0]})", operands[1]]
         return fill(template, operands, [number(v) for v in step.numbers])
 
     def call(name: str, args: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -41,6 +42,8 @@ def apply(row: Primitive, operands: Sequence[Any], epsilon: float = 0.0) -> Any:
     template = row.templates.sympy
     if template is None:
         return sympy.Function(row.name)(*operands)
+    if row.name == "power":
+        operands = operands[0], _exponent(operands[1])
     try:
         return _operation(template, row.arity)(*operands, sympy.Float(epsilon))
     except (NameError, TypeError, AttributeError) as error:
@@ -50,6 +53,14 @@ def apply(row: Primitive, operands: Sequence[Any], epsilon: float = 0.0) -> Any:
             f"the template sympy={template!r} of primitive {row.name!r} cannot be used: {error}. Write it with SymPy's "
             "functions."
         ) from error
+
+
+def _exponent(value: Any) -> Any:
+    """A number that is a simple fraction as one: SymPy simplifies x**(1/2), but hardly x**0.5."""
+    if not isinstance(value, sympy.Float):
+        return value
+    simple = Fraction(float(value)).limit_denominator(12)
+    return sympy.Rational(simple.numerator, simple.denominator) if float(simple) == float(value) else value
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitive_table import Primitive
-from symgrove.forest.templates import ATOM, PRODUCT, SUM
+from symgrove.forest.templates import ATOM, LEAF, POWER, PRODUCT, SUM
 from symgrove.forest.text import feature_labels
 
 DIGITS = 4
@@ -52,10 +52,10 @@ def written(forest: Forest, root: int, write: Callable[[int, list[Written]], Wri
 def _write(forest: Forest, node: int, operands: list[Written], labels: list[str], digits: int) -> Written:
     name = forest.name(node)
     if name == "feature":
-        return labels[forest.columns.left[node]], ATOM
+        return labels[forest.columns.left[node]], LEAF
     if name == "constant":
         text = latex_number(float(forest.columns.value[node]), digits)
-        return text, SUM if text[0] == "-" else PRODUCT if "cdot" in text else ATOM
+        return text, SUM if text[0] == "-" else PRODUCT if "cdot" in text else LEAF
     row = forest.primitives[name]
     texts = [_bracketed(t) if needs_brackets(row, i, p) else t for i, (t, p) in enumerate(operands)]
     epsilon = forest.primitives.written_epsilon(name)
@@ -65,10 +65,15 @@ def _write(forest: Forest, node: int, operands: list[Written], labels: list[str]
 
 
 def needs_brackets(row: Primitive, position: int, precedence: int) -> bool:
-    """Inside sums and products, operands of lower precedence; a fraction or function has its own."""
+    """Inside sums and products, operands of lower precedence; a fraction or function has its own.
+
+    The base of a power has them unless it is a leaf: an exponent beside a fraction could be that of its numerator.
+    """
     level = row.templates.latex_level
     if level == ATOM:
         return False
+    if level == POWER:
+        return position == 0 and precedence < LEAF
     return precedence < level or (precedence == level == SUM and (position == 1 or row.arity == 1))
 
 

@@ -8,7 +8,7 @@ from html import escape
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import DIGITS, Written, needs_brackets, written
-from symgrove.forest.templates import ATOM, PRODUCT, SUM
+from symgrove.forest.templates import ATOM, LEAF, PRODUCT, SUM
 from symgrove.forest.text import feature_labels
 
 _BASE = re.compile(r"<msup>\{(\d)\}")  # an operand that stands beside an exponent
@@ -24,10 +24,11 @@ def to_mathml(forest: Forest, root: int, feature_names: Sequence[str] | None = N
 def _write(forest: Forest, node: int, operands: list[Written], labels: list[str], digits: int) -> Written:
     name = forest.name(node)
     if name == "feature":
-        return labels[forest.columns.left[node]], ATOM
+        return labels[forest.columns.left[node]], LEAF
     if name == "constant":
         value = float(forest.columns.value[node])
-        return mathml_number(value, digits), SUM if value < 0 else ATOM
+        text = mathml_number(value, digits)
+        return text, SUM if value < 0 else PRODUCT if "<mo>⋅</mo>" in text else LEAF
     row = forest.primitives[name]
     bases = _BASE.findall(row.templates.mathml or "")
     texts = [_bracketed(t) if str(i) in bases or needs_brackets(row, i, p) else t for i, (t, p) in enumerate(operands)]

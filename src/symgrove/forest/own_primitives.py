@@ -110,7 +110,7 @@ def _apply_elementwise(function: Callable[..., float], arity: int, a: Array, b: 
 
 def _check_name(name: str) -> None:
     check_plain_name("primitive", name)
-    if name in BUILTIN:
+    if name in BUILTIN or name.removeprefix("protected_") in BUILTIN:
         raise ValueError(f"primitive name {name!r} is taken by a built-in primitive; pass another name='...'.")
     if name in ("feature", "constant"):
         raise ValueError(f"primitive name {name!r} is reserved; pass another name='...'.")

@@ -7,8 +7,8 @@ against.
 
 To add a primitive:
 
-1. a row here, at the end: codes are positions. A template repeats an operand only where a language has no function to
-   call; else a helper takes each operand once;
+1. a row here or in `plain_primitives.py`, at the end of all: codes are positions. A template repeats an operand only
+   where a language has no function to call; else a helper takes each operand once;
 2. a loop in `engines/block_kernels.py`, and its name in `engines/blocks.py`;
 3. a line in `tests/naive/programs.py` and in `tests/forest/test_simplify.py`, and where its text is a call, in
    `tests/naive/notations.py`.
@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrove.forest.plain_primitives import PLAIN_ROWS
 from symgrove.forest.templates import PRODUCT, SIGN, SUM, Templates
 
 FEATURE = 0  # code of a feature node
@@ -60,6 +61,9 @@ class Primitive:
     commutes : bool
         Whether the order of the operands does not matter.
     is_never_negative : bool
+    plain_form_of : str
+        Name of the protected primitive that this one is without protection: where a set has only this one, text calls
+        it by that name.
     """
 
     code: int
@@ -72,6 +76,7 @@ class Primitive:
     symmetry: str = field(default="", repr=False)
     commutes: bool = field(default=False, repr=False)
     is_never_negative: bool = field(default=False, repr=False)
+    plain_form_of: str = field(default="", repr=False)
 
     @property
     def has_epsilon(self) -> bool:
@@ -121,9 +126,10 @@ def _row(
     symmetry: str = "",
     commutes: bool = False,
     is_never_negative: bool = False,
+    plain_form_of: str = "",
     **templates: Any,
 ) -> Primitive:
-    known = symmetry, commutes, is_never_negative
+    known = symmetry, commutes, is_never_negative, plain_form_of
     return Primitive(0, name, arity, meaning, derivative, Templates(**templates), None, *known)
 
 
@@ -410,6 +416,7 @@ _ROWS = (
          sql="(CASE WHEN {1} = 0e0 THEN {0} ELSE {0} / {1} END)",
          excel="IF({1}=0,{0},{0}/{1})",
          onnx="Div({0}, Where(Equal({1}, 0.0), 1.0, {1}))"),
+    *(_row(*given, **named) for given, named in PLAIN_ROWS),
 )
 # fmt: on
 

@@ -42,6 +42,9 @@ class PrimitiveSet:
         All built-in primitives, and the user-defined ones with the numbers they got here.
     functions : tuple of Primitive
         The chosen ones, which random programs are made of.
+    written_names : dict of str to str
+        Names in text that are not the primitives' own. Where `plain_sqrt` is chosen and `sqrt` is not, text writes the
+        plain one as sqrt, and the protected one, if a program has it nevertheless, as protected_sqrt.
     """
 
     def __init__(
@@ -63,6 +66,12 @@ class PrimitiveSet:
         if repeated:
             raise ValueError(f"functions names {', '.join(map(repr, repeated))} more than once.")
         self.epsilon = _resolve_epsilon(epsilon)
+        self.written_names: dict[str, str] = {}
+        for row in BUILTIN.values():
+            protected = row.plain_form_of
+            if protected and row.name in names and protected not in names:
+                self.written_names |= {row.name: protected, protected: f"protected_{protected}"}
+        self._meant_names = {written: name for name, written in self.written_names.items()}
 
     def _resolve(self, function: str | Primitive) -> Primitive:
         if isinstance(function, str):
@@ -89,6 +98,10 @@ class PrimitiveSet:
             raise ValueError(
                 f"unknown primitive {name!r}.{hint} Accepted: {', '.join(sorted(self.by_name))}."
             ) from None
+
+    def meant_by(self, name: str) -> str:
+        """Name of the primitive that text calls by this name."""
+        return self._meant_names.get(name, name)
 
     def is_same(self, other: PrimitiveSet) -> bool:
         """Whether programs mean the same under both: the same primitives by code, and the same epsilon."""

@@ -1,7 +1,9 @@
 """Shorter programs for display.
 
 Only rewrites that are equal as real functions of the *protected* primitives, for every input: x - x is 0, but x / x is
-not 1 (it is x * s(x) / (|x| + epsilon)). Constants are folded, so results may differ in the last digits; evolution and
+not 1 (it is x * s(x) / (|x| + epsilon)). Those of primitives without protection are equal wherever all parts of the
+program are defined: the square of a plain sqrt(x) is x, which may be defined for more; 0 / x stays, because x may be 0
+on many rows. Constants are folded, so results may differ in the last digits; evolution and
 prediction never use this. Rewrites go bottom-up, each node once, until nothing changes.
 """
 
@@ -147,7 +149,7 @@ def _mul(f: Forest, a: int, b: int) -> int | None:
             return _with_constant(f, "mul", left, _value(f, right), value, np.multiply)
     if a == b and _operand(f, a, "sqrt") is not None:
         return f.apply("abs", f.children(a)[0])
-    return None
+    return _operand(f, a, "plain_sqrt") if a == b else None
 
 
 def _with_constant(
@@ -247,7 +249,55 @@ def _sqrt(f: Forest, a: int) -> int | None:
 
 def _square(f: Forest, a: int) -> int | None:
     inner = _operand(f, a, "sqrt")
-    return f.apply("abs", inner) if inner is not None else _even("square")(f, a)
+    if inner is not None:
+        return f.apply("abs", inner)
+    root = _operand(f, a, "plain_sqrt")
+    return root if root is not None else _even("square")(f, a)
+
+
+def _plain_div(f: Forest, a: int, b: int) -> int | None:
+    value = _value(f, b)
+    if value is None or value == 0:
+        return None
+    factor = 1.0 / value
+    return f.apply("mul", a, f.constant(factor)) if np.isfinite(factor) and factor != 0 else None
+
+
+def _plain_sqrt(f: Forest, a: int) -> int | None:
+    inner = _operand(f, a, "square")
+    if inner is None and f.name(a) == "mul" and f.children(a)[0] == f.children(a)[1]:
+        inner = f.children(a)[0]
+    if inner is None and f.name(a) == "power" and _value(f, f.children(a)[1]) == 2:
+        inner = f.children(a)[0]
+    return None if inner is None else f.apply("abs", inner)
+
+
+def _inverse_of(name: str) -> Callable[[Forest, int], int | None]:
+    """A function of which the one called `name` is the inverse, on either side."""
+    return lambda f, a: _operand(f, a, name)
+
+
+def _power(f: Forest, a: int, b: int) -> int | None:
+    value = _value(f, b)
+    if value is None:
+        return None
+    if value == 0:
+        return f.constant(1.0)
+    if value == 1:
+        return a
+    if value % 2 == 0:
+        inner = _operand(f, a, "neg")
+        inner = _operand(f, a, "abs") if inner is None else inner
+        if inner is not None:
+            return f.apply("power", inner, b)
+    first = _value(f, f.children(a)[1]) if f.name(a) == "power" else None
+    # A root of an even power is that of an absolute value: (a^2)^0.5 is not a. Other powers are negative where a is, or
+    # there are none of negative numbers.
+    if first is not None and (value % 1 == 0 or first % 2 != 0):
+        product = first * value
+        if np.isfinite(product) and product != 0:
+            return f.apply("power", f.children(a)[0], f.constant(product))
+    return None
 
 
 _RULES: dict[str, Callable[..., int | None]] = {
@@ -263,4 +313,9 @@ _RULES: dict[str, Callable[..., int | None]] = {
     "abs": _abs,
     "sqrt": _sqrt,
     "square": _square,
+    "plain_div": _plain_div,
+    "plain_sqrt": _plain_sqrt,
+    "plain_log": _inverse_of("plain_exp"),
+    "plain_exp": _inverse_of("plain_log"),
+    "power": _power,
 }

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Formatter
 
-SUM, PRODUCT, SIGN, ATOM = 1, 2, 3, 4  # how strongly what a template makes is held together
+# How strongly what a template makes is held together; a leaf is a name or a number.
+SUM, PRODUCT, SIGN, POWER, ATOM, LEAF = range(1, 7)
 DIALECTS = ("sqlite", "duckdb")
 # Languages that cannot be written without a template of every primitive.
 LANGUAGES = ("python", "c", "javascript", *DIALECTS, "excel", "onnx")
@@ -31,7 +32,7 @@ class Templates:
     text, latex, mathml : str
         For people, one program at a time. MathML is a call of the name if it is None.
     text_level, latex_level : int
-        SUM, PRODUCT, SIGN or ATOM; that of LaTeX is MathML's too.
+        SUM, PRODUCT, SIGN, POWER or ATOM; that of LaTeX is MathML's too.
     exact_text, exact_latex, exact_mathml : str
         With all protections, where the others leave some out; for equations of whole models also in brackets.
     sympy : str

@@ -5,6 +5,11 @@ what they compute: the primitive sqrt of x0 is ``sqrt(abs(x0))``, log is ``log(a
 left out: an epsilon of a division of at most 1e-9 (``x0 / x1`` is x0 divided by epsilon where x1 is exactly 0; with a
 larger epsilon, a division is a call, ``div(x0, x1)``), and the cap of exp at e^80.
 
+`/`, div, sqrt, log and exp mean the primitives without protection (plain_div, plain_sqrt, plain_log, plain_exp) where
+the forest's primitive set has been given those and not the protected ones, which are then called protected_sqrt and so
+on. Elsewhere the plain ones are called by their own names. ``a^b`` is a power in any set; it binds closer than a sign
+before it, and from the right: ``-a^b^c`` is ``-(a^(b^c))``.
+
 Every primitive may also be written as a call: ``add(x0, x1)``. Feature names that are not plain names are quoted with
 backticks, a backtick inside doubled. Constants are written so that they read back to the same bits. Parsing what was
 printed gives the same node; nothing is reordered or simplified.
@@ -21,13 +26,13 @@ from typing import NamedTuple, NoReturn
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitive_table import BUILTIN
-from symgrove.forest.templates import ATOM
+from symgrove.forest.templates import ATOM, POWER
 
 _PRECEDENCE = {name: row.templates.text_level for name, row in BUILTIN.items() if row.templates.text_level < ATOM}
 _INFIX = {
     BUILTIN[name].templates.text.format("", "").strip(): (name, level)
     for name, level in _PRECEDENCE.items()
-    if BUILTIN[name].arity == 2
+    if BUILTIN[name].arity == 2 and not BUILTIN[name].plain_form_of
 }
 # Primitives of an absolute value. It is written, except around what is never negative.
 _OF_ABSOLUTE = tuple(name for name, row in BUILTIN.items() if row.templates.text == f"{name}(abs({{0}}))")
@@ -38,7 +43,7 @@ _TOKEN = re.compile(
     r"|(?P<name>[^\W\d]\w*)"
     r"|`(?P<quoted>(?:[^`]|``)*)`"
     r"|(?P<indicator>\[[^\[\]`\n]+ is [^\[\]`\n]+\])"
-    r"|(?P<symbol>[-+*/(),]))"
+    r"|(?P<symbol>[-+*/^(),]))"
 )
 
 
@@ -92,26 +97,36 @@ def _write(
     if name not in _PRECEDENCE or _is_call(forest, node, name):
         return _call(forest, node, name, [text for text, _ in operands]), ATOM
     level = _PRECEDENCE[name]
-    # Left-associative: an equal level needs brackets on the right only.
-    texts = [f"({t})" if p < level or (i == 1 and p == level) else t for i, (t, p) in enumerate(operands)]
+    is_bare = [forest.name(child) == "constant" for child in forest.children(node)]
+    texts = [f"({t})" if _needs_brackets(level, i, p, is_bare[i]) else t for i, (t, p) in enumerate(operands)]
     return forest.primitives[name].templates.text.format(*texts), level
 
 
+def _needs_brackets(level: int, position: int, precedence: int, is_constant: bool) -> bool:
+    """Left-associative: an equal level needs brackets on the right only; a power in a power has them on both sides."""
+    if level == POWER:
+        return precedence <= level and not (position == 1 and is_constant)  # a^-2.0 has one meaning
+    return precedence < level or (position == 1 and precedence == level)
+
+
 def _is_call(forest: Forest, node: int, name: str) -> bool:
-    """Whether an operator cannot be written as one: -2.5 is a constant, and `/` has no large epsilon."""
+    """Whether an operator cannot be written as one: -2.5 is a constant, `/` one division, without a large epsilon."""
     if name == "neg":
         return forest.name(forest.children(node)[0]) == "constant"
-    return name == "div" and forest.primitives.written_epsilon(name) is not None
+    if name not in ("div", "plain_div"):
+        return False
+    return forest.primitives.meant_by("div") != name or forest.primitives.written_epsilon(name) is not None
 
 
 def _call(forest: Forest, node: int, name: str, operands: list[str]) -> str:
+    written = forest.primitives.written_names.get(name, name)
     if name not in _OF_ABSOLUTE:
-        return f"{name}({', '.join(operands)})"
+        return f"{written}({', '.join(operands)})"
     epsilon = forest.primitives.written_epsilon(name)
     if epsilon is not None:
-        return f"{name}(abs({operands[0]}) + {epsilon!r})"
+        return f"{written}(abs({operands[0]}) + {epsilon!r})"
     template = "{0}({1})" if _is_never_negative(forest, forest.children(node)[0]) else "{0}(abs({1}))"
-    return template.format(name, operands[0])
+    return template.format(written, operands[0])
 
 
 def _is_never_negative(forest: Forest, node: int) -> bool:
@@ -205,7 +220,8 @@ class _Parser:
         closing = _closing_brackets(tokens)
         dropped: set[int] = set()
         for k in range(len(tokens) - 4):
-            name, *rest = (token.text for token in tokens[k : k + 4])
+            written, *rest = (token.text for token in tokens[k : k + 4])
+            name = self.forest.primitives.meant_by(written)
             if name not in _OF_ABSOLUTE or rest != ["(", "abs", "("]:
                 continue
             if any(token.kind == "quoted" for token in tokens[k : k + 3]):
@@ -223,13 +239,11 @@ class _Parser:
         wants_operand = True
         k = 0
         while k < len(self.tokens):
-            token = self.tokens[k]
-            following = self.tokens[k + 1] if k + 1 < len(self.tokens) else None
             if wants_operand:
-                used, wants_operand = self._operand(token, following)
+                used, wants_operand = self._operand(*self.tokens[k : k + 3])
                 k += used
             else:
-                wants_operand = self._after_operand(token)
+                wants_operand = self._after_operand(self.tokens[k])
                 k += 1
         if wants_operand:
             self.fail("it ends where a feature, number or function should follow.", len(self.text.rstrip()))
@@ -238,14 +252,16 @@ class _Parser:
             self.fail("a closing bracket is missing.", len(self.text.rstrip()))
         return self.nodes[0]
 
-    def _operand(self, token: _Token, following: _Token | None) -> tuple[int, bool]:
+    def _operand(self, token: _Token, following: _Token | None = None, third: _Token | None = None) -> tuple[int, bool]:
         """Read the start of an operand; returns tokens used and whether an operand is still wanted."""
         is_call = following is not None and following.text == "(" and following.kind == "symbol"
         if token.kind == "number":
             self.nodes.append(self._constant(token, ""))
             return 1, False
         if token.text == "-" and token.kind == "symbol":
-            if following is not None and following.kind == "number":
+            # -2^x is -(2^x).
+            is_of_power = third is not None and third.text == "^" and third.kind == "symbol"
+            if following is not None and following.kind == "number" and not is_of_power:
                 self.nodes.append(self._constant(following, "-"))
                 return 2, False
             self.pending.append("neg-sign")
@@ -257,12 +273,13 @@ class _Parser:
             self.nodes.append(self._feature(token))
             return 1, False
         if token.kind == "name":
-            if token.text not in self.forest.primitives:
+            name = self.forest.primitives.meant_by(token.text)
+            if name not in self.forest.primitives:
                 try:
-                    self.forest.primitives[token.text]
+                    self.forest.primitives[name]
                 except ValueError as error:
                     self.fail(str(error), token.position)
-            self._open(token.text)
+            self._open(name)
             return 2, True
         self.fail(f"{token.text!r} where a feature, number or function should stand.", token.position)
 
@@ -270,8 +287,8 @@ class _Parser:
         """Read what follows an operand; returns whether an operand is wanted next."""
         if token.kind == "symbol" and token.text in _INFIX:
             name, level = _INFIX[token.text]
-            self._reduce(level)
-            self.pending.append(name + "-sign")
+            self._reduce(level + 1 if level == POWER else level)  # powers are read from the right
+            self.pending.append(self.forest.primitives.meant_by(name) + "-sign")
             return True
         if token.kind == "symbol" and token.text in ",)":
             self._reduce(0)
