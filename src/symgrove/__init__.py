@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.grove import GroveClassifier, GroveRegressor
     from symgrove.estimators.gsgp import GSGPRegressor
     from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+    from symgrove.estimators.law import LawRegressor
     from symgrove.estimators.m3gp import M3GPClassifier, M3GPRegressor
     from symgrove.estimators.rdo import RDORegressor
     from symgrove.estimators.spatial_gp import SpatialGPRegressor
@@ -61,6 +62,7 @@ _HOMES = {
     "GroveRegressor": "estimators.grove",
     "IndependentGPClassifier": "estimators.independent_gp",
     "IndependentGPRegressor": "estimators.independent_gp",
+    "LawRegressor": "estimators.law",
     "M3GPClassifier": "estimators.m3gp",
     "M3GPRegressor": "estimators.m3gp",
     "MeanRowLoss": "fitness.losses",
@@ -129,6 +131,7 @@ __all__ = [
     "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
+    "LawRegressor",
     "M3GPClassifier",
     "M3GPRegressor",
     "MeanRowLoss",

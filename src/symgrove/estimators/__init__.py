@@ -9,6 +9,7 @@ from symgrove.estimators.gptips import GPTIPSRegressor
 from symgrove.estimators.grove import GroveClassifier, GroveRegressor
 from symgrove.estimators.gsgp import GSGPRegressor
 from symgrove.estimators.independent_gp import IndependentGPClassifier, IndependentGPRegressor
+from symgrove.estimators.law import LawRegressor
 from symgrove.estimators.m3gp import M3GPClassifier, M3GPRegressor
 from symgrove.estimators.rdo import RDORegressor
 from symgrove.estimators.spatial_gp import SpatialGPRegressor
@@ -18,6 +19,7 @@ from symgrove.estimators.two_segp import TwoSEGPClassifier, TwoSEGPRegressor
 ESTIMATORS = (
     "GroveRegressor",
     "GroveClassifier",
+    "LawRegressor",
     "TwoSEGPRegressor",
     "TwoSEGPClassifier",
     "ClassicGPRegressor",
@@ -55,6 +57,7 @@ __all__ = [
     "GroveRegressor",
     "IndependentGPClassifier",
     "IndependentGPRegressor",
+    "LawRegressor",
     "M3GPClassifier",
     "M3GPRegressor",
     "RDORegressor",

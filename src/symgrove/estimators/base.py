@@ -162,7 +162,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def _pose(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Checkpoint]:
         """Check what is given, find the run to go on with, and hold rows out for calibration and early stopping."""
         checked = read_rows(self, X, y, self._weigh(y, sample_weight), self._check_target(y))
-        warm_up(self)
+        self._compile()
         task, targets = self._encode(checked.y)
         rows = Rows(checked.X, targets, checked.weight, checked.positions)
         mark = ""
@@ -229,6 +229,10 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             self._kept = checkpoint.arrays, checkpoint.meta
 
     # The run
+
+    def _compile(self) -> None:
+        """Have the kernels of a fit compiled, before anything is timed."""
+        warm_up(self)
 
     def _limits(self) -> Limits:
         return Limits(self.generations, self.max_time, self.max_evaluations)

@@ -1,0 +1,259 @@
+"""Estimator of Law; the search is methods/law/."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from symgrove._checks import check_number, check_whole
+from symgrove.estimators.parameters import check_choice
+from symgrove.estimators.regressor import Regressor
+from symgrove.estimators.runs import Finished, Limits
+from symgrove.evolution.checkpoint import Checkpoint
+from symgrove.evolution.interrupt import Interrupt
+from symgrove.evolution.progress import say
+from symgrove.forest.text import to_text
+from symgrove.methods.law.choosing import RULES, Entry, choose
+from symgrove.methods.law.findings import Findings
+from symgrove.methods.law.fitted import Front, LawSettings, find_front, model_of
+from symgrove.methods.law.warm_up import compile_kernels
+from symgrove.methods.problem import Problem, Rows
+from symgrove.methods.programs import Fitted
+from symgrove.models.front import FrontPoint
+from symgrove.models.intervals import learn_from_left_out
+from symgrove.models.model import LeftOut
+from symgrove.models.program_model import ProgramModel
+from symgrove.models.task import Regression, Task
+
+FUNCTIONS = ("sqrt", "log", "exp", "sin", "cos", "tanh", "arcsin", "arccos")
+LEAST_MEMORY = 600 << 20
+N_ROWS_KEPT = 256  # of the training rows, to ask which features act
+
+
+class LawRegressor(Regressor):
+    """One short formula, found by search and not by evolution.
+
+    Sums, products, quotients and powers of features in their own units, with a few constants and functions. Formulas
+    are looked for among sums of up to three monomials with continuous exponents, and in a library of 100,000 small
+    expressions, of which products and sums of one, two and three are compared with transforms of the target. Constants
+    are found by least squares, and become simple numbers where data do not contradict. The best formula of every size
+    is on the front.
+
+    Parameters
+    ----------
+    functions : sequence of str
+        Functions of one operand that formulas may have, of sqrt, log, exp, sin, cos, tanh, arcsin and arccos.
+        Arithmetic, and powers with halves and thirds, are always allowed.
+    choose : "mdl", "one_se", "accuracy" or int, default="mdl"
+        Which formula of the front predicts. accuracy: the one with the lowest error on rows that the search did not
+        see, a fifth of them. one_se: the smallest whose error there is within one standard error of that. mdl: of those
+        within one standard error, the one with which data and formula are described in the fewest bits. A number: the
+        best of at most this size. `use` changes it after the fit.
+    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+        As of the other estimators.
+    max_time : float, optional
+        Seconds after which the search ends with what it has.
+    calibration : float, optional
+        Share of the rows that is kept out of the fit, for intervals with a guarantee.
+    memory_budget : int, optional
+        Not more than this many bytes; a search takes about half a gigabyte, whatever the rows.
+    n_jobs : int, optional
+        Threads of predictions. The search has one.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+        Above 0, the best formula so far is shown on stderr.
+
+    Attributes
+    ----------
+    front_ : list of FrontPoint
+        The best formula of every size: size, error, held_out_error, description_length, formula, latex, sympy, predict.
+        Of several targets, a list for each.
+    stop_reason_ : str
+        Why the search ended: exact; noise (what is left cannot be told from noise, and the formula is short);
+        everything (has been tried); time; interrupted.
+    ensemble_ : list of Member
+        The formula as a member; with several targets, one for each.
+    model_ : Model
+        What predicts, shows, exports and saves.
+    feature_importances_ : ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X had column names.
+
+    Notes
+    -----
+    Size is the number of nodes of the SymPy expression, every constant counted. The first Ctrl-C ends the search and
+    leaves a fitted model.
+    """
+
+    has_out_of_bag = False
+    _searched: Searched | None = None
+
+    def __init__(
+        self,
+        *,
+        functions: Any = FUNCTIONS,
+        choose: Any = "mdl",
+        categorical_features: Any = "from_dtype",
+        max_time: float | None = None,
+        calibration: float | None = None,
+        memory_budget: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.functions = functions
+        self.choose = choose
+        self.categorical_features = categorical_features
+        self.max_time = max_time
+        self.calibration = calibration
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def check_parameters(self) -> None:
+        for function in self._functions():
+            check_choice("functions", function, FUNCTIONS)
+        _check_choose(self.choose)
+        check_number("max_time", self.max_time, 0, np.inf, is_optional=True)
+        check_number("calibration", self.calibration, 0, 1, is_optional=True)
+        check_whole("memory_budget", self.memory_budget, 1, is_optional=True)
+
+    def _functions(self) -> tuple[str, ...]:
+        if isinstance(self.functions, str) or not isinstance(self.functions, (list, tuple)):
+            raise TypeError(f"functions must be a list or tuple of names, got {self.functions!r}.")
+        return tuple(self.functions)
+
+    # Fitting
+
+    def _compile(self) -> None:
+        compile_kernels()
+
+    def _within_memory(self, problem: Problem) -> Problem:
+        if self._memory_budget() < LEAST_MEMORY:
+            raise ValueError(
+                f"memory_budget={self.memory_budget} bytes is too small: a search needs {LEAST_MEMORY}. Raise it."
+            )
+        return problem
+
+    def _evolve(
+        self,
+        problem: Problem,
+        limits: Limits,
+        checkpoint: Checkpoint,
+        interrupt: Interrupt,
+        given: tuple[Any, Any] | None = None,
+    ) -> Finished:
+        end = np.inf if limits.max_time is None else time.perf_counter() + limits.max_time
+        settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell)
+        fronts = [find_front(problem, k, settings) for k in range(problem.task.n_targets)]
+        training = problem.training
+        searched = Searched(
+            fronts,
+            problem.task,
+            [float(np.average(target, weights=training.weight)) for target in training.targets],
+            training.targets[0][fronts[0].held_out],
+        )
+        reason = "interrupted" if interrupt.is_requested else fronts[0].reason
+        fitted = Fitted(searched.model(self.choose), [])
+        return Finished(fitted, {}, reason, 0, {"_searched": searched}, self._left_out(searched, training))
+
+    def _left_out(self, searched: Searched, training: Rows) -> LeftOut:
+        """What the chosen formula says of the rows held out, as it was before it was fitted on them too."""
+        front, n_rows = searched.fronts[0], len(training.X)
+        prediction, spread = np.full((1, n_rows), np.nan), np.full(n_rows, np.nan)
+        prediction[0, front.held_out] = searched.chosen(self.choose)[0].held_out
+        spread[front.held_out] = 0.0
+        return LeftOut(prediction, spread)
+
+    def _set_fitted(self, problem: Problem, finished: Finished) -> None:
+        super()._set_fitted(problem, finished)
+        del self.n_generations_, self.history_  # there are none
+        self._some_rows = problem.training.X[:N_ROWS_KEPT].copy()
+        self._seed = problem.seed
+        points = [self._points(k) for k in range(problem.task.n_targets)]
+        self.front_: Any = points[0] if len(points) == 1 else points
+
+    def _points(self, target: int) -> list[FrontPoint]:
+        searched = self._searched
+        assert searched is not None
+        return [
+            FrontPoint(
+                size=entry.size,
+                error=float(np.sqrt(entry.error)),
+                held_out_error=float(np.sqrt(entry.held_out_error)),
+                description_length=entry.description,
+                model=model_of(Regression(), searched.fallbacks[target : target + 1], [entry]),
+                _names=self._names,
+                _columns=self.columns_,
+            )
+            for entry in searched.fronts[target].entries
+        ]
+
+    def use(self, choose: str | int) -> Self:
+        """Predict with another formula of the front, picked by a rule or by its size.
+
+        What intervals were learned from rows kept out of the fit is gone: `calibrate` again.
+
+        Parameters
+        ----------
+        choose : "mdl", "one_se", "accuracy" or int
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        _check_choose(choose)
+        searched = self._searched
+        if searched is None:
+            raise ValueError("a model that was read from a file has one formula; fit again to choose another.")
+        self.choose = choose
+        self._fitted_with = self.get_params(deep=False)
+        self.model_ = searched.model(choose)
+        self.ensemble_ = self.model_.members(self._names)
+        owners = [] if self.columns_.is_plain else [self.columns_.owners]
+        self.feature_importances_ = self.model_.importances(self._some_rows, self._seed, *owners)
+        said = searched.chosen(choose)[0].held_out
+        left_out = LeftOut(said[None], np.zeros(said.size))
+        if searched.task.n_targets == 1:
+            self._uncertainty = learn_from_left_out(left_out, searched.held_out_target, self._seed)
+        return self
+
+    def _tell(self, step: str, findings: Findings) -> None:
+        best = findings.best
+        if not self.verbose or best is None:
+            return
+        formulas = findings.formulas
+        shown = to_text(formulas.forest, formulas.with_values(best.root, best.values), None, 4)
+        error = np.sqrt(best.error)
+        say(type(self).__name__, f"{step}: {shown[:100]} (error {error:.4g})")
+
+
+class Searched(NamedTuple):
+    """What a fit keeps for `use`: fronts of all targets, means of the targets, the first one on the rows held out."""
+
+    fronts: list[Front]
+    task: Task
+    fallbacks: list[float]
+    held_out_target: NDArray[np.float64]
+
+    def chosen(self, rule: str | int) -> list[Entry]:
+        """An entry of each front."""
+        return [front.entries[choose(front.entries, rule)] for front in self.fronts]
+
+    def model(self, rule: str | int) -> ProgramModel:
+        """What predicts with them."""
+        return model_of(self.task, self.fallbacks, self.chosen(rule))
+
+
+def _check_choose(value: Any) -> None:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        check_whole("choose", value, 1)
+    elif value not in RULES:
+        raise ValueError(f"choose must be one of {', '.join(map(repr, RULES))}, or a size (int), got {value!r}.")

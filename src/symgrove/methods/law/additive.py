@@ -1,0 +1,161 @@
+"""Sums: T(y / m) = c0 + c1 a (+ c2 b + c3 c), of one to three atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.blas import product
+from symgrove.methods.law import pair_kernels
+from symgrove.methods.law.algebra import lengths_of, orthonormal, without
+from symgrove.methods.law.findings import Findings
+from symgrove.methods.law.library import Atoms
+from symgrove.methods.law.pairs import BestPairs
+from symgrove.methods.law.task import LawTask
+from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, Transform, offer_linear, transformed
+
+Matrix = NDArray[np.float64]
+N_ALONE, N_LEFT, N_AT_ONCE = 60, 1200, 4000
+N_PAIRS, N_PAIRS_OFFERED, N_FOR_THIRD, N_THIRD = 600, 300, 250, 80
+SMALLEST_REST = 2e-4  # of an atom that a constant leaves
+
+
+def transforms_of(task: LawTask, multiplier: int, one: int) -> list[Transform]:
+    """Those that may suit the target."""
+    y = task.scanned.y
+    found = [POWERS[1.0], POWERS[-1.0], POWERS[2.0], POWERS[-2.0], LOG]
+    if multiplier == one and np.abs(y).max() < 1.75:
+        found.append(SIN)
+    if multiplier == one and y.min() > -0.05 and y.max() < 3.3:
+        found.append(COS)
+    allowed = {"log y": "exp", "sin y": "arcsin", "cos y": "arccos", "y^2": "sqrt", "y^-2": "sqrt"}
+    return [each for each in found if allowed.get(each.name, task.functions[0]) in task.functions]
+
+
+class SumSearch:
+    """Offers sums of atoms, for every transform that may suit the target."""
+
+    def __init__(self, task: LawTask, findings: Findings, atoms: Atoms, multiplier: int) -> None:
+        self.task = task
+        transforms = transforms_of(task, multiplier, findings.formulas.one)
+        each = [_Sums.make(task, findings, atoms, transform, multiplier) for transform in transforms]
+        self.each = [own for own in each if own is not None]
+
+    def with_atoms(self, n_atoms: int) -> Iterator[str]:
+        """Sums of so many atoms; of three, those that go on from the best pairs. Pauses after each transform."""
+        for own in self.each:
+            if self.task.is_over():
+                return
+            own.search(n_atoms)
+            yield f"{own.transform.name} as a sum of {n_atoms}"
+
+
+class _Sums:
+    """Atoms on the rows that are scanned, as a transform weighs them; made anew each time, because they are large."""
+
+    def __init__(
+        self,
+        task: LawTask,
+        findings: Findings,
+        atoms: Atoms,
+        transform: Transform,
+        multiplier: int,
+        order: NDArray[np.intp],
+    ) -> None:
+        self.task, self.findings, self.atoms = task, findings, atoms
+        self.transform, self.multiplier = transform, multiplier
+        self.order = order
+        self.best: list[tuple[int, int]] = []
+
+    @classmethod
+    def make(
+        cls, task: LawTask, findings: Findings, atoms: Atoms, transform: Transform, multiplier: int
+    ) -> _Sums | None:
+        values = findings.formulas.predict(multiplier, task.scanned)
+        if transformed(transform, task.scanned, values) is None:
+            return None
+        order = np.argsort(atoms.library.cost, kind="stable")
+        return cls(task, findings, atoms, transform, multiplier, order)
+
+    def _vectors(self) -> tuple[NDArray[np.float32], Matrix] | None:
+        """Unit vectors of all atoms without their mean, and of the target."""
+        own = transformed(
+            self.transform, self.task.scanned, self.findings.formulas.predict(self.multiplier, self.task.scanned)
+        )
+        assert own is not None
+        weight = own.weight / np.sqrt(np.mean(own.weight**2))
+        constant = weight / lengths_of(weight)
+        Z = self.atoms.library.values[self.order] * weight.astype(np.float32)
+        before = lengths_of(Z)
+        constant32 = constant.astype(np.float32)
+        Z -= np.outer(product(Z, constant32), constant32)
+        left = lengths_of(Z)
+        usable = np.isfinite(left) & (left > SMALLEST_REST * before)
+        Z /= np.where(usable, left, 1.0)[:, None]
+        Z[~usable] = 0.0
+        target = own.target * weight
+        target = target - constant * product(constant, target)
+        length = lengths_of(target)
+        return None if length < 1e-12 else (Z, target / length)
+
+    def search(self, n_atoms: int) -> None:
+        if n_atoms == 3 and not self.best:
+            return
+        made = self._vectors()
+        if made is None:
+            return
+        Z, target = made
+        if n_atoms == 3:
+            for i, j, k in self._with_third(Z, target):
+                self._offer(i, j, k)
+            return
+        common = product(Z, target.astype(np.float32))
+        if n_atoms == 1:
+            for i in np.argsort(-(common**2), kind="stable")[:N_ALONE].tolist():
+                self._offer(i)
+            return
+        self.best = self._best_pairs(Z, common)
+        for i, j in self.best[:N_PAIRS_OFFERED]:
+            self._offer(i, j)
+
+    def _offer(self, *places: int) -> None:
+        library, formulas = self.atoms.library, self.findings.formulas
+        terms = [library.formula(int(self.order[i]), formulas) for i in places]
+        origin = f"{self.transform.name} as a sum of {len(terms)}"
+        offer_linear(self.findings, self.transform, self.multiplier, terms, origin)
+
+    def _best_pairs(self, Z: NDArray[np.float32], common: NDArray[np.float32]) -> list[tuple[int, int]]:
+        squared = common * common
+        highest = float(squared.max())
+        best = BestPairs(N_PAIRS, highest + 0.05 * (1 - highest), 40)
+        by_score = np.argsort(-squared, kind="stable")[: N_LEFT // 4]
+        left = np.unique(np.concatenate([np.arange(min(3 * N_LEFT // 4, len(Z))), by_score]))
+        own, own_common = np.ascontiguousarray(Z[left]), common[left]
+        for start in range(0, len(Z), N_AT_ONCE):
+            products = product(own, Z[start : start + N_AT_ONCE].T)
+            best.scan(pair_kernels.scan_pairs, (products, own_common, common), left.size, start)
+            if self.task.is_over():
+                break
+        return [(int(left[i]), j) for i, j in best]
+
+    def _with_third(self, Z: NDArray[np.float32], target: Matrix) -> list[tuple[int, int, int]]:
+        """Pairs with one more atom, the best of all."""
+        found = []
+        for start in range(0, min(len(self.best), N_FOR_THIRD), 50):
+            pairs = self.best[start : start + 50]
+            bases = [orthonormal(np.stack([Z[i], Z[j]]).astype(np.float64)) for i, j in pairs]
+            rests = [without(basis, target) for basis in bases]
+            lengths = np.array([lengths_of(rest) for rest in rests])
+            unit = np.array([rest / (n + 1e-30) for rest, n in zip(rests, lengths, strict=True)], dtype=np.float32)
+            first, second = (product(np.array([basis[:, q] for basis in bases], dtype=np.float32), Z.T) for q in (0, 1))
+            own = 1 - first**2 - second**2
+            score = np.where(own > 1e-3, product(unit, Z.T) ** 2 / np.maximum(own, 1e-3), 0.0)
+            for (i, j), length, row in zip(pairs, lengths, score, strict=True):
+                for k in np.argpartition(-row, 2)[:2].tolist():
+                    found.append((length**2 * (1 - float(row[k])), i, j, k))
+            if self.task.is_over():
+                break
+        found.sort()
+        return [(i, j, k) for _, i, j, k in found[:N_THIRD]]

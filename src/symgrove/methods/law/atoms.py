@@ -1,0 +1,179 @@
+"""The library of atoms: values of tens of thousands of small expressions on a few rows.
+
+Two atoms that are proportional on these rows are one. An atom knows how it is made of others, so that only those that
+are wanted become formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.blas import product
+from symgrove.methods.law.algebra import lengths_of
+from symgrove.methods.law.formulas import LawFormulas
+
+Floats = NDArray[np.float32]
+Places = NDArray[np.intp]
+LARGEST_VALUE, SMALLEST_LENGTH = 1e9, 1e-9
+NEARLY_CONSTANT = 1e-5
+DIGITS = 2e4  # of projections on two random directions, by which atoms are told apart
+N_AT_ONCE = 4000
+
+
+class Recipe(NamedTuple):
+    """How an atom is made: of features with exponents, or by an operation of other atoms and a number."""
+
+    operation: str
+    left: int = -1
+    right: int = -1
+    number: float = 1.0
+    exponents: tuple[float, ...] = ()
+
+
+class AtomLibrary:
+    """Atoms in the order in which they were added.
+
+    Attributes
+    ----------
+    values : (n_atoms, n_rows)
+    cost : (n_atoms,)
+        Of writing them down, in small whole numbers; combinations of cheap ones come first.
+    recipes : list of Recipe
+    """
+
+    def __init__(self, n_rows: int, n_most: int) -> None:
+        self._values = np.empty((n_most, n_rows), dtype=np.float32)
+        self._cost = np.zeros(n_most, dtype=np.int64)
+        self.recipes: list[Recipe] = []
+        self._place_of: dict[int, int] = {}
+        self._directions = np.random.default_rng(0).normal(size=(n_rows, 2)).astype(np.float32)
+        self._roots: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.recipes)
+
+    @property
+    def values(self) -> Floats:
+        """Values of all atoms."""
+        return self._values[: len(self)]
+
+    @property
+    def cost(self) -> NDArray[np.int64]:
+        """Costs of all atoms."""
+        return self._cost[: len(self)]
+
+    def add(
+        self, values: Floats, cost: NDArray[np.int64], recipe_of: Callable[[int], Recipe], n_most: int | None = None
+    ) -> Places:
+        """Add what is usable and new; places of all that are usable, twins included, each once."""
+        with np.errstate(all="ignore"):
+            length = lengths_of(values)
+            largest = np.abs(values).max(axis=1)
+            usable = np.isfinite(length) & (largest < LARGEST_VALUE) & (length > SMALLEST_LENGTH)
+            usable &= values.std(axis=1) > NEARLY_CONSTANT * largest
+            projected = product(values, self._directions) / length[:, None]
+            projected *= np.where(projected[:, :1] < 0, -1.0, 1.0)
+        keys = np.zeros(len(values), dtype=np.int64)
+        rounded = np.round(projected[usable] * DIGITS).astype(np.int64)
+        keys[usable] = rounded[:, 0] * (1 << 30) + rounded[:, 1]
+        room = len(self._values) if n_most is None else min(len(self._values), len(self) + n_most)
+        found: dict[int, None] = {}
+        fresh: list[int] = []
+        n_before = len(self)
+        for i in np.flatnonzero(usable).tolist():
+            key = int(keys[i])
+            place = self._place_of.get(key)
+            if place is None:
+                place = n_before + len(fresh)
+                if place >= room:
+                    break
+                self._place_of[key] = place
+                fresh.append(i)
+            found[place] = None
+        n_after = n_before + len(fresh)
+        self._values[n_before:n_after] = values[fresh]
+        self._cost[n_before:n_after] = cost[fresh]
+        self.recipes.extend(recipe_of(i) for i in fresh)
+        return np.array([*found], dtype=np.intp)
+
+    def cheapest(self, places: Places | Sequence[int], n_most: int | None = None) -> Places:
+        """Some of the atoms, in order of their cost."""
+        own = np.asarray(places, dtype=np.intp)
+        return own[np.argsort(self.cost[own], kind="stable")][:n_most]
+
+    # Combinations
+
+    def pairs(self, operation: str, left: Places, right: Places, n_most: int, *, is_symmetric: bool = False) -> Places:
+        """Atoms of two, the cheapest first."""
+        if not (left.size and right.size and n_most > 0):
+            return np.zeros(0, dtype=np.intp)
+        a, b = np.repeat(left, right.size), np.tile(right, left.size)
+        if is_symmetric:
+            a, b = a[a < b], b[a < b]
+        cost = self.cost[a] + self.cost[b] + 1
+        order = np.argsort(cost, kind="stable")[: 4 * n_most]
+        a, b, cost = a[order], b[order], cost[order]
+        combine = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operation]
+
+        def make(some: slice) -> tuple[Floats, NDArray[np.int64], Callable[[int], Recipe]]:
+            own_a, own_b = a[some], b[some]
+            with np.errstate(all="ignore"):
+                values = combine(self._values[own_a], self._values[own_b])
+            return values, cost[some], lambda i: Recipe(operation, int(own_a[i]), int(own_b[i]))
+
+        return self._in_parts(a.size, n_most, make)
+
+    def mapped(
+        self, operation: str, places: Places, number: float, n_most: int, more_cost: int, of: Callable[[Floats], Floats]
+    ) -> Places:
+        """Atoms of one and a number."""
+
+        def make(some: slice) -> tuple[Floats, NDArray[np.int64], Callable[[int], Recipe]]:
+            own = places[some]
+            with np.errstate(all="ignore"):
+                values = of(self._values[own]).astype(np.float32, copy=False)
+            return values, self.cost[own] + more_cost, lambda i: Recipe(operation, int(own[i]), number=number)
+
+        return self._in_parts(places.size, n_most, make)
+
+    def _in_parts(
+        self, n: int, n_most: int, make: Callable[[slice], tuple[Floats, NDArray[np.int64], Callable[[int], Recipe]]]
+    ) -> Places:
+        found: list[Places] = []
+        before = len(self)
+        for start in range(0, n, N_AT_ONCE):
+            left = n_most - (len(self) - before)
+            if left <= 0:
+                break
+            found.append(self.add(*make(slice(start, start + N_AT_ONCE)), left))
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
+
+    # As formulas
+
+    def formula(self, place: int, formulas: LawFormulas) -> int:
+        """The root of an atom."""
+        root = self._roots.get(place)
+        if root is None:
+            root = self._roots[place] = self._made(self.recipes[place], formulas)
+        return root
+
+    def _made(self, recipe: Recipe, formulas: LawFormulas) -> int:
+        operation, number = recipe.operation, recipe.number
+        if operation == "monomial":
+            return formulas.monomial(recipe.exponents)
+        a = self.formula(recipe.left, formulas)
+        if operation in ("+", "-", "*", "/"):
+            b = self.formula(recipe.right, formulas)
+            return {"+": formulas.add, "-": formulas.sub, "*": formulas.mul, "/": formulas.div}[operation](a, b)
+        if operation == "power":
+            return formulas.power(a, number)
+        scaled = formulas.call("neg", a) if number == -1 else formulas.mul(formulas.number(number), a)
+        if operation == "1 +":
+            if number == -1:
+                return formulas.sub(formulas.one, a)
+            return formulas.add(formulas.one, scaled)
+        return formulas.call(operation, scaled)

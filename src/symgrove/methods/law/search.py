@@ -1,0 +1,154 @@
+"""The search for one short formula.
+
+    sums of one, two and three monomials, with continuous exponents
+    which features are a power in front of everything else
+    a library of atoms of the others
+    products with one atom, sums of one, products with two and three, sums of two and three, quotients
+    the same with all features, if some were in front
+
+After each step the best candidates are fitted on all rows, and the search ends if one of them is exact, or leaves
+nothing but noise and is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from symgrove.methods.law.additive import SumSearch
+from symgrove.methods.law.divided import search_quotients
+from symgrove.methods.law.findings import Candidate, Findings, Found
+from symgrove.methods.law.fitting import error_of
+from symgrove.methods.law.formulas import LawFormulas, RowSet
+from symgrove.methods.law.library import Atoms, make_atoms
+from symgrove.methods.law.multiplicative import search_products
+from symgrove.methods.law.polynomials import LackOfFit, exponents_of, separable_powers
+from symgrove.methods.law.signomials import search_signomials
+from symgrove.methods.law.task import LawTask
+
+EXACT = 1e-16  # mean squared error as a share of the variance
+N_FREED, N_POLISHED = 12, 15
+# A formula of up to so many bits a feature, but at least so many, is short enough to end the search; after pairs of
+# atoms a longer one is, because nothing shorter is to come.
+BITS_A_FEATURE, FEWEST_BITS = 15.0, 50.0
+LATER = 1.6
+
+
+@dataclass
+class Outcome:
+    """What a search has found.
+
+    Attributes
+    ----------
+    formulas : LawFormulas
+    found : list of Found
+        The best of every size, each with a lower error than all smaller ones.
+    reason : str
+        Why it ended: exact, noise, everything (was tried) or time.
+    """
+
+    formulas: LawFormulas
+    findings: Findings
+    found: list[Found]
+    reason: str
+
+
+def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, findings: None) -> Outcome:
+    """Run the steps until one is enough."""
+    formulas = LawFormulas(task.n_features)
+    findings = Findings(formulas, task.few, task.some, task.rows, task.is_over)
+    stop = _Stop(task, findings)
+    reason = "everything"
+    for step, is_late in _steps(task, findings):
+        findings.free_best(N_FREED)
+        findings.polish_best(N_POLISHED)
+        tell(step, findings)
+        ended = stop.reason(is_late=is_late)
+        if ended:
+            reason = ended
+            break
+    return Outcome(formulas, findings, front_of(findings), reason)
+
+
+def _steps(task: LawTask, findings: Findings) -> Iterator[tuple[str, bool]]:
+    """Names of the steps, each after it was done, and whether longer formulas are welcome by now."""
+    formulas = findings.formulas
+    for step in search_signomials(task, findings):
+        yield step, False
+    powers = separable_powers(task)
+    inner = [j for j in range(task.n_features) if j not in powers]
+    parts = [(inner, formulas.monomial(exponents_of(powers, task.n_features)))] if powers and inner else []
+    for active, multiplier in [*parts, ([*range(task.n_features)], formulas.one)]:
+        if task.is_over():
+            return
+        atoms = make_atoms(task, active)
+        yield from _with_atoms(task, findings, atoms, multiplier)
+
+
+def _with_atoms(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int) -> Iterator[tuple[str, bool]]:
+    """Products and sums in turns, simple ones first."""
+    products, sums = search_products(task, findings, atoms), SumSearch(task, findings, atoms, multiplier)
+    for n_atoms in (1, 2, 3):
+        is_late = n_atoms > 1
+        yield from ((step, is_late) for step in islice(products, 1))
+        yield from ((step, is_late) for step in sums.with_atoms(n_atoms))
+    yield from ((step, True) for step in search_quotients(task, findings, atoms, multiplier))
+
+
+class _Stop:
+    def __init__(self, task: LawTask, findings: Findings) -> None:
+        self.task, self.findings = task, findings
+        self._test: LackOfFit | None = None
+        self._tested: dict[tuple[int, float], bool] = {}
+
+    def reason(self, *, is_late: bool) -> str:
+        """Why to stop now; empty: go on."""
+        best = self.findings.best
+        if best is not None:
+            if best.error <= EXACT * self.findings.variance:
+                return "exact"
+            most = max(FEWEST_BITS, BITS_A_FEATURE * self.task.n_features) * (LATER if is_late else 1.0)
+            if best.bits <= most and self._is_noise(best):
+                return "noise"
+        return "time" if self.task.is_over() else ""
+
+    def _is_noise(self, best: Found) -> bool:
+        key = best.root, best.error
+        if key not in self._tested:
+            self._test = self._test or LackOfFit(self.task.rows)
+            self._tested[key] = self._test.passes(self.findings.formulas, best)
+        return self._tested[key]
+
+
+def front_of(findings: Findings) -> list[Found]:
+    """The best of every size, each with a lower error than all smaller ones."""
+    for candidate in [*findings.smallest.values()]:
+        if findings.is_over():
+            break
+        _polish(findings, candidate)
+    best = {1: constant_found(findings.formulas, findings.rows)}
+    for found in findings.found.values():
+        if found.size not in best or found.error < best[found.size].error:
+            best[found.size] = found
+    front, lowest = [], np.inf
+    for size in sorted(best):
+        if best[size].error < lowest * (1 - 1e-4):
+            lowest = best[size].error
+            front.append(best[size])
+    return front
+
+
+def constant_found(formulas: LawFormulas, rows: RowSet) -> Found:
+    """The formula that is the mean, whatever the row."""
+    weight = None if rows.root_weight is None else rows.root_weight**2
+    mean = float(np.average(rows.y, weights=weight))
+    root = formulas.free(0)
+    return Found(root, (mean,), error_of(formulas, root, rows, (mean,)), formulas.bits(root), "mean", 1)
+
+
+def _polish(findings: Findings, candidate: Candidate) -> None:
+    if candidate.root not in findings.found:
+        findings.polish(candidate)

@@ -1,0 +1,122 @@
+"""Sums of up to three monomials: T(y) = sum of c_k * product of x_j^p_kj.
+
+Exponents are found as continuous numbers, from several starts, and rounded; the cost hardly depends on the number of
+features. Differences of exponents of two terms suggest groups of features, dimensionless ones where there are units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.blas import product
+from symgrove.methods.law import signomial_kernels
+from symgrove.methods.law.algebra import least_squares
+from symgrove.methods.law.findings import Findings
+from symgrove.methods.law.task import LawTask
+from symgrove.methods.law.transforms import ITSELF, POWERS, Transform, offer_linear, transformed
+
+Matrix = NDArray[np.float64]
+N_STARTS = {1: 1, 2: 30, 3: 30}
+N_STEPS = {1: 40, 2: 40, 3: 60}
+GRIDS = (1.0, 0.5, 1.0 / 3.0)
+LARGEST_EXPONENT = 12.0
+MOST_GROUPS = 30
+N_ROUNDED = 4  # of the best starts
+
+
+def search_signomials(task: LawTask, findings: Findings) -> Iterator[str]:
+    """Offer sums of one, two and three monomials; pauses after each number of terms."""
+    used = np.flatnonzero(task.has_one_sign)
+    monomial = _offer_monomials(task, findings)
+    yield "monomials"
+    if monomial is None or not used.size:
+        return
+    for n_terms in (2, 3):
+        for transform in POWERS.values():
+            if task.is_over():
+                return
+            own = transformed(transform, task.few)
+            if own is not None:
+                _offer_sums(task, findings, transform, n_terms, monomial)
+        yield f"sums of {n_terms} monomials"
+
+
+def _offer_monomials(task: LawTask, findings: Findings) -> Matrix | None:
+    """One monomial; returns the exponents that fit the logarithm of the target best, of features with one sign."""
+    rows = task.few
+    size = np.abs(rows.y)
+    is_used = size > 1e-12 * size.max()
+    logs = task.logs_of(rows)
+    is_used &= np.isfinite(logs).all(axis=0)
+    if is_used.sum() < 2 * (len(logs) + 1):
+        return None
+    A = np.vstack([np.ones(is_used.sum()), logs[:, is_used]])
+    weight = size[is_used] * (1.0 if rows.root_weight is None else rows.root_weight[is_used])
+    found = least_squares(A * weight, np.log(size[is_used]) * weight)[1:]
+    for grid in GRIDS:
+        exponents = np.round(found / grid) * grid
+        if np.abs(exponents).max(initial=0.0) <= LARGEST_EXPONENT and exponents.any():
+            offer_linear(
+                findings, ITSELF, findings.formulas.one, [findings.formulas.monomial(exponents.tolist())], "monomial"
+            )
+    return found[task.has_one_sign]
+
+
+def _offer_sums(task: LawTask, findings: Findings, transform: Transform, n_terms: int, monomial: Matrix) -> None:
+    """Sums of so many monomials, whose exponents are the best of several starts, rounded."""
+    rows = task.few
+    own = transformed(transform, rows)
+    assert own is not None
+    logs = np.ascontiguousarray(task.logs_of(rows)[task.has_one_sign].T)
+    rng = task.rng(f"signomials {transform.name} {n_terms}")
+    tolerance = 1e-22 * float((own.weight**2 * own.target**2).sum())
+    ended = []
+    for start in range(N_STARTS[n_terms]):
+        exponents = np.tile(monomial * transform.degree, (n_terms, 1))
+        exponents += (rng.random(exponents.shape) < 0.5) * rng.normal(0.0, 1.2, exponents.shape)
+        if start % 3 == 0:
+            exponents = np.round(exponents)
+        powers = np.exp(np.clip(product(logs, exponents.T), -30, 30)) * own.weight[:, None]
+        c = least_squares(powers.T, own.target * own.weight, 1e-8) + 1e-6
+        total = signomial_kernels.fit_signomial(logs, own.target, own.weight, c, exponents, N_STEPS[n_terms], tolerance)
+        if np.isfinite(total):
+            ended.append((total, start, exponents))
+        if total < 10 * tolerance:
+            break
+    ended.sort(key=lambda each: each[:2])
+    for _, _, exponents in ended[:2]:
+        _note_groups(task, exponents)
+    seen = set()
+    for _, _, exponents in ended[:N_ROUNDED]:
+        for grid in GRIDS:
+            rounded = np.round(exponents / grid) * grid
+            distinct = sorted({tuple(row) for row in rounded.tolist()})
+            if np.abs(rounded).max() > LARGEST_EXPONENT or tuple(distinct) in seen:
+                continue
+            seen.add(tuple(distinct))
+            terms = [findings.formulas.monomial(task.spread_out(row)) for row in distinct if any(row)]
+            if terms:
+                has_constant = len(terms) < len(distinct)
+                origin = f"sum of {n_terms} monomials, {transform.name}"
+                offer_linear(findings, transform, findings.formulas.one, terms, origin, constants=(has_constant,))
+
+
+def _note_groups(task: LawTask, exponents: Matrix) -> None:
+    """Differences of exponents of two terms, if they are nearly whole."""
+    for a, b in combinations(exponents, 2):
+        largest = np.abs(a - b).max()
+        if largest < 1e-3 or len(task.groups) > MOST_GROUPS:
+            continue
+        for scale in (1, 2):
+            group = (a - b) / largest * scale
+            rounded = np.round(group)
+            if np.abs(group - rounded).max() < 0.2 and rounded.any():
+                for sign in (1, -1):
+                    own = tuple(float(p) + 0.0 for p in task.spread_out(sign * rounded))
+                    if own not in task.groups:
+                        task.groups.append(own)
+                break

@@ -1,0 +1,81 @@
+"""What a search is about: the rows, and smaller sets of them to look at first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.methods.law.formulas import RowSet
+from symgrove.rng import stream
+
+Matrix = NDArray[np.float64]
+# Rows that pairs of atoms are compared on, that exponents are found on, and that candidates are compared on.
+N_SCANNED, N_FEW, N_SOME = 256, 600, 1500
+
+
+@dataclass
+class LawTask:
+    """A search.
+
+    Attributes
+    ----------
+    X, y, weight
+        Training rows; no weight: all weigh the same.
+    seed : int
+    functions : tuple of str
+        Functions of one operand that formulas may have.
+    end : float
+        When the time is up.
+    check : callable
+        Whether somebody wants to stop.
+    groups : list of tuples
+        Exponents of features that are a part of formulas, noted by the first search.
+    """
+
+    X: Matrix
+    y: Matrix
+    weight: Matrix | None
+    seed: int
+    functions: tuple[str, ...]
+    end: float = np.inf
+    check: Callable[[], bool] = lambda: False
+    groups: list[tuple[float, ...]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        order = stream(self.seed, "rows").permutation(len(self.y))
+        self.rows = self._rows(np.arange(len(self.y)))
+        self.some, self.few, self.scanned = (self._rows(order[:n]) for n in (N_SOME, N_FEW, N_SCANNED))
+        self.is_positive: NDArray[np.bool_] = np.all(self.X > 0, axis=0)
+        self.has_one_sign: NDArray[np.bool_] = self.is_positive | np.all(self.X < 0, axis=0)
+
+    def _rows(self, places: NDArray[np.intp]) -> RowSet:
+        weight = None if self.weight is None else self.weight[places]
+        return RowSet(self.X[places], self.y[places], weight)
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return self.X.shape[1]
+
+    def rng(self, name: str) -> np.random.Generator:
+        """A stream of its own for each purpose."""
+        return stream(self.seed, name)
+
+    def is_over(self) -> bool:
+        """Whether the search should end."""
+        return time.perf_counter() > self.end or self.check()
+
+    def logs_of(self, rows: RowSet) -> Matrix:
+        """Logarithms of the sizes of features, (n_features, n_rows)."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.abs(rows.columns))
+
+    def spread_out(self, exponents: Matrix | tuple[float, ...]) -> list[float]:
+        """Exponents of all features, from those of the features with one sign."""
+        found = np.zeros(self.n_features)
+        found[self.has_one_sign] = exponents
+        return found.tolist()
