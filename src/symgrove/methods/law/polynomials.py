@@ -56,7 +56,9 @@ def separable_powers(task: LawTask) -> dict[int, float]:
     degree = DEGREES.get(d, 2)
     order = task.rng("separation").permutation(task.rows.n_rows)[:n]
     columns, y = task.rows.columns[:, order], task.rows.y[order]
-    everything = basis(columns, degree)
+    root = np.ones(n) if task.rows.root_weight is None else task.rows.root_weight[order]
+    y = y * root
+    everything = basis(columns, degree) * root[:, None]
     if n < 2 * everything.shape[1]:
         return {}
     whole = left_over(everything, y)
@@ -65,7 +67,7 @@ def separable_powers(task: LawTask) -> dict[int, float]:
         others = basis(np.delete(columns, j, axis=0), DEGREES.get(d, 2))
         tried: list[tuple[float, float]] = []
         for exponent in EXPONENTS:
-            tried.append((left_over(others * (columns[j] ** exponent)[:, None], y), exponent))
+            tried.append((left_over(others * (columns[j] ** exponent * root)[:, None], y), exponent))
             best = sorted(tried)[:2]
             if len(tried) == N_FIRST and best[0][0] < 1.02 * whole and best[1][0] > 1.3 * best[0][0]:
                 break
@@ -89,10 +91,12 @@ class LackOfFit:
         if self.columns is None:
             return False
         predicted = formulas.predict(found.root, self.rows, found.values)
-        rest = np.where(np.isfinite(predicted), self.rows.y - predicted, 0.0)
+        rest = np.where(np.isfinite(predicted), self.rows.residuals(predicted), 0.0)
         spread = predicted.std() if np.isfinite(predicted).all() else 0.0
         z = np.clip((predicted - predicted.mean()) / spread, -5, 5) if spread > 0 else np.zeros(rest.size)
         A = np.column_stack([self.columns, z, z**2, z**3, np.sin(3 * z), np.cos(3 * z)])
+        if self.rows.root_weight is not None:
+            A = A * self.rows.root_weight[:, None]
         n_rows, n_columns = A.shape
         if n_rows < 3 * n_columns:
             return False
