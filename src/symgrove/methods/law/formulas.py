@@ -365,10 +365,21 @@ class LawFormulas:
             exponent = self.value_of(self.forest.children(node)[1])
             assert exponent is not None
             return self.bits(self.forest.children(node)[0]) + _bits_of_exponent(exponent)
-        return own + (OPERATION_BITS if name in ("add", "sub", "mul", "plain_div") else FUNCTION_BITS)
+        return own + BITS_OF_FUNCTIONS.get(name, OPERATION_BITS)
 
 
-FREE_BITS, FEATURE_BITS, OPERATION_BITS, FUNCTION_BITS = 9.0, 4.0, 2.5, 4.0
+FREE_BITS, FEATURE_BITS, OPERATION_BITS = 9.0, 4.0, 2.5
+# Functions that are nearly a line or a power somewhere must pay for it: many of them are tried.
+BITS_OF_FUNCTIONS = {
+    "plain_sqrt": 3.5,
+    "plain_exp": 6.0,
+    "sin": 6.0,
+    "cos": 6.0,
+    "plain_log": 7.0,
+    "tanh": 9.0,
+    "arcsin": 9.0,
+    "arccos": 9.0,
+}
 
 
 def bits_of_number(value: float) -> float:
