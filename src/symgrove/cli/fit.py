@@ -151,9 +151,9 @@ def estimator_class(method: str, task: str) -> type[Estimator]:
 
 def parse_parameters(words: list[str], cls: type[Estimator]) -> dict[str, Any]:
     """Parameters of an estimator from what follows the known options."""
-    from dataclasses import fields
+    from symgrove.saving.parameters import defaults_of
 
-    known = [field.name for field in fields(cls) if field.name not in _NOT_HERE]
+    known = [name for name in defaults_of(cls) if name not in _NOT_HERE]
     found: dict[str, Any] = {}
     waiting = list(words)
     while waiting:
@@ -251,15 +251,15 @@ def parameters(
 ) -> None:
     """List the parameters of a method, with their defaults."""
     with clean_errors():
-        from dataclasses import fields
+        from symgrove.saving.parameters import defaults_of
 
         check_printable()
         cls = estimator_class(method, task)
         described = _descriptions(cls.__doc__ or "")
-        for own in fields(cls):
-            if own.name not in _NOT_HERE:
-                echo(f"--{own.name.replace('_', '-')}  (default {_default(own.default)})")
-                echo(f"    {described.get(own.name, '')}")
+        for name, default in defaults_of(cls).items():
+            if name not in _NOT_HERE:
+                echo(f"--{name.replace('_', '-')}  (default {_default(default)})")
+                echo(f"    {described.get(name, '')}")
 
 
 def _default(value: Any) -> str:

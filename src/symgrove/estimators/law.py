@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from symgrove._checks import check_number, check_whole
-from symgrove.estimators.parameters import check_choice
+from symgrove._checks import check_whole
+from symgrove.estimators.parameters import EvolutionParameters, check_choice, check_evolution
 from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
 from symgrove.forest.text import to_text
-from symgrove.methods.law.choosing import RULES, Entry, choose
+from symgrove.methods.law.choosing import RULES
 from symgrove.methods.law.findings import Findings
-from symgrove.methods.law.fitted import Front, LawSettings, find_front, model_of
+from symgrove.methods.law.fitted import LawSettings, Searched, find_front, model_of
 from symgrove.methods.law.warm_up import compile_kernels
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
 from symgrove.models.front import FrontPoint
 from symgrove.models.intervals import learn_from_left_out
 from symgrove.models.model import LeftOut
-from symgrove.models.program_model import ProgramModel
-from symgrove.models.task import Regression, Task
+from symgrove.models.task import Regression
 
+# Why a search ended; of several targets the first of these counts.
+REASONS = ("interrupted", "time", "everything", "noise", "exact")
 FUNCTIONS = ("sqrt", "log", "exp", "sin", "cos", "tanh", "arcsin", "arccos")
+Matrix = NDArray[np.float64]
 LEAST_MEMORY = 600 << 20
-N_ROWS_KEPT = 256  # of the training rows, to ask which features act
 
 
 class LawRegressor(Regressor):
@@ -45,15 +46,15 @@ class LawRegressor(Regressor):
 
     Parameters
     ----------
-    functions : sequence of str
+    functions : sequence of str, default=('sqrt', 'log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos')
         Functions of one operand that formulas may have, of sqrt, log, exp, sin, cos, tanh, arcsin and arccos.
         Arithmetic, and powers with halves and thirds, are always allowed.
-    choose : "mdl", "one_se", "accuracy" or int, default="mdl"
+    choose : "mdl", "one_se", "accuracy" or int, default='mdl'
         Which formula of the front predicts. accuracy: the one with the lowest error on rows that the search did not
         see, a fifth of them. one_se: the smallest whose error there is within one standard error of that. mdl: of those
         within one standard error, the one with which data and formula are described in the fewest bits. A number: the
         best of at most this size. `use` changes it after the fit.
-    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+    categorical_features : "from_dtype", None or array-like, default='from_dtype'
         As of the other estimators.
     max_time : float, optional
         Seconds after which the search ends with what it has.
@@ -120,9 +121,8 @@ class LawRegressor(Regressor):
         for function in self._functions():
             check_choice("functions", function, FUNCTIONS)
         _check_choose(self.choose)
-        check_number("max_time", self.max_time, 0, np.inf, is_optional=True)
-        check_number("calibration", self.calibration, 0, 1, is_optional=True)
-        check_whole("memory_budget", self.memory_budget, 1, is_optional=True)
+        shared = ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")
+        check_evolution(EvolutionParameters(**{name: getattr(self, name) for name in shared}))
 
     def _functions(self) -> tuple[str, ...]:
         if isinstance(self.functions, str) or not isinstance(self.functions, (list, tuple)):
@@ -137,7 +137,8 @@ class LawRegressor(Regressor):
     def _within_memory(self, problem: Problem) -> Problem:
         if self._memory_budget() < LEAST_MEMORY:
             raise ValueError(
-                f"memory_budget={self.memory_budget} bytes is too small: a search needs {LEAST_MEMORY}. Raise it."
+                f"memory_budget={self.memory_budget} bytes is too small: a search needs at least {LEAST_MEMORY}. Raise "
+                "it."
             )
         return problem
 
@@ -153,52 +154,56 @@ class LawRegressor(Regressor):
         settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell)
         fronts = [find_front(problem, k, settings) for k in range(problem.task.n_targets)]
         training = problem.training
-        searched = Searched(
-            fronts,
-            problem.task,
-            [float(np.average(target, weights=training.weight)) for target in training.targets],
-            training.targets[0][fronts[0].held_out],
-        )
-        reason = "interrupted" if interrupt.is_requested else fronts[0].reason
-        fitted = Fitted(searched.model(self.choose), [])
-        return Finished(fitted, {}, reason, 0, {"_searched": searched}, self._left_out(searched, training))
-
-    def _left_out(self, searched: Searched, training: Rows) -> LeftOut:
-        """What the chosen formula says of the rows held out, as it was before it was fitted on them too."""
-        front, n_rows = searched.fronts[0], len(training.X)
-        prediction, spread = np.full((1, n_rows), np.nan), np.full(n_rows, np.nan)
-        prediction[0, front.held_out] = searched.chosen(self.choose)[0].held_out
-        spread[front.held_out] = 0.0
-        return LeftOut(prediction, spread)
+        fallbacks = [float(np.average(target, weights=training.weight)) for target in training.targets]
+        owners = [] if self.columns_.is_plain else [self.columns_.owners]
+        importances = [
+            np.array([
+                model_of(Regression(), fallbacks[k : k + 1], [entry]).importances(training.X, problem.seed, *owners)
+                for entry in front.entries
+            ])
+            for k, front in enumerate(fronts)
+        ]  # fmt: skip
+        held_out = training.targets[0][fronts[0].held_out]
+        searched = Searched([front.entries for front in fronts], fallbacks, importances, held_out)
+        reasons = ["interrupted" if interrupt.is_requested else front.reason for front in fronts]
+        reason = min(reasons, key=REASONS.index)
+        fitted = Fitted(searched.model(problem.task, self.choose), [])
+        left_out = _said_of(searched.chosen(self.choose)[0].held_out, fronts[0].held_out, training)
+        return Finished(fitted, {}, reason, 0, {"_searched": searched}, left_out)
 
     def _set_fitted(self, problem: Problem, finished: Finished) -> None:
         super()._set_fitted(problem, finished)
         del self.n_generations_, self.history_  # there are none
-        self._some_rows = problem.training.X[:N_ROWS_KEPT].copy()
         self._seed = problem.seed
-        points = [self._points(k) for k in range(problem.task.n_targets)]
-        self.front_: Any = points[0] if len(points) == 1 else points
+        assert self._searched is not None
+        self._set_front(self._searched)
+        self.feature_importances_ = self._searched.importances_of(self.choose)
 
-    def _points(self, target: int) -> list[FrontPoint]:
-        searched = self._searched
-        assert searched is not None
-        return [
-            FrontPoint(
-                size=entry.size,
-                error=float(np.sqrt(entry.error)),
-                held_out_error=float(np.sqrt(entry.held_out_error)),
-                description_length=entry.description,
-                model=model_of(Regression(), searched.fallbacks[target : target + 1], [entry]),
-                _names=self._names,
-                _columns=self.columns_,
-            )
-            for entry in searched.fronts[target].entries
+    def _set_front(self, searched: Searched) -> None:
+        """Show what was searched; also after reading a file."""
+        self._searched = searched
+        points = [
+            [
+                FrontPoint(
+                    size=entry.size,
+                    error=float(np.sqrt(entry.error)),
+                    held_out_error=float(np.sqrt(entry.held_out_error)),
+                    description_length=entry.description,
+                    model=model_of(Regression(), [fallback], [entry]),
+                    _names=self._names,
+                    _columns=self.columns_,
+                )
+                for entry in entries
+            ]
+            for entries, fallback in zip(searched.entries, searched.fallbacks, strict=True)
         ]
+        self.front_: Any = points[0] if len(points) == 1 else points
 
     def use(self, choose: str | int) -> Self:
         """Predict with another formula of the front, picked by a rule or by its size.
 
-        What intervals were learned from rows kept out of the fit is gone: `calibrate` again.
+        What intervals were learned from rows kept out of the fit is gone: `calibrate` again. Files do not hold rows,
+        so that a model that was read from one has no intervals at all until then.
 
         Parameters
         ----------
@@ -212,16 +217,16 @@ class LawRegressor(Regressor):
         _check_choose(choose)
         searched = self._searched
         if searched is None:
-            raise ValueError("a model that was read from a file has one formula; fit again to choose another.")
+            raise ValueError("this model was read from a file without a front; fit again to choose another formula.")
         self.choose = choose
         self._fitted_with = self.get_params(deep=False)
-        self.model_ = searched.model(choose)
+        self.model_ = searched.model(self.model_.task, choose)
         self.ensemble_ = self.model_.members(self._names)
-        owners = [] if self.columns_.is_plain else [self.columns_.owners]
-        self.feature_importances_ = self.model_.importances(self._some_rows, self._seed, *owners)
-        said = searched.chosen(choose)[0].held_out
-        left_out = LeftOut(said[None], np.zeros(said.size))
-        if searched.task.n_targets == 1:
+        self.feature_importances_ = searched.importances_of(choose)
+        self._uncertainty = None
+        if searched.held_out_target is not None and self.model_.task.n_targets == 1:
+            said = searched.chosen(choose)[0].held_out
+            left_out = LeftOut(said[None], np.zeros(said.size))
             self._uncertainty = learn_from_left_out(left_out, searched.held_out_target, self._seed)
         return self
 
@@ -235,25 +240,16 @@ class LawRegressor(Regressor):
         say(type(self).__name__, f"{step}: {shown[:100]} (error {error:.4g})")
 
 
-class Searched(NamedTuple):
-    """What a fit keeps for `use`: fronts of all targets, means of the targets, the first one on the rows held out."""
-
-    fronts: list[Front]
-    task: Task
-    fallbacks: list[float]
-    held_out_target: NDArray[np.float64]
-
-    def chosen(self, rule: str | int) -> list[Entry]:
-        """An entry of each front."""
-        return [front.entries[choose(front.entries, rule)] for front in self.fronts]
-
-    def model(self, rule: str | int) -> ProgramModel:
-        """What predicts with them."""
-        return model_of(self.task, self.fallbacks, self.chosen(rule))
+def _said_of(said: Matrix, places: NDArray[np.intp], training: Rows) -> LeftOut:
+    """What the chosen formula said of the rows held out, as it was before it was fitted on them too."""
+    prediction, spread = np.full((1, len(training.X)), np.nan), np.full(len(training.X), np.nan)
+    prediction[0, places] = said
+    spread[places] = 0.0
+    return LeftOut(prediction, spread)
 
 
 def _check_choose(value: Any) -> None:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         check_whole("choose", value, 1)
-    elif value not in RULES:
+    elif not (isinstance(value, str) and value in RULES):
         raise ValueError(f"choose must be one of {', '.join(map(repr, RULES))}, or a size (int), got {value!r}.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from importlib.metadata import version
 from typing import Any
 
@@ -25,8 +24,10 @@ from symgrove.estimators.fitted import (
 )
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.input import columns_of, names_of
+from symgrove.estimators.law import LawRegressor
 from symgrove.forest.primitives import Primitive, PrimitiveSet
 from symgrove.forest.text import feature_labels
+from symgrove.methods.law.fitted import searched_from
 from symgrove.models.calibration import correction_from_document
 from symgrove.models.columns import columns_from, plain_columns
 from symgrove.models.document import Allowance, Document, Entries, optional_numbers
@@ -36,7 +37,7 @@ from symgrove.models.seen_rows import from_text as marks_from_text
 from symgrove.models.seen_rows import to_text as marks_to_text
 from symgrove.models.stack import Stack, stack_from
 from symgrove.models.task import Classification, Regression, Task
-from symgrove.saving.parameters import FUNCTIONS, from_plain, to_plain
+from symgrove.saving.parameters import FUNCTIONS, defaults_of, from_plain, to_plain
 
 FORMAT = "symgrove model"
 VERSION = 1
@@ -64,16 +65,18 @@ def to_document(estimator: Estimator) -> Document:
     """A fitted estimator as plain values."""
     names, classes = names_of(estimator), estimator.model_.task.classes
     kind = _class_of(estimator)
-    known = {field.name for field in fields(kind)} - set(_NOT_SAVED)
+    known = set(defaults_of(kind)) - set(_NOT_SAVED)
     given = {name: value for name, value in parameters_of(estimator).items() if name in known}
     if not isinstance(given["random_state"], (int, np.integer)):
         given["random_state"] = None  # a generator has moved on
-    fitted: Document = {
-        "n_generations_": int(estimator.n_generations_),
+    has_generations = not isinstance(estimator, LawRegressor)
+    fitted: Document = {"n_generations_": int(estimator.n_generations_)} if has_generations else {}
+    fitted |= {
         "stop_reason_": str(estimator.stop_reason_),
         "feature_importances_": estimator.feature_importances_.tolist(),
-        "history_": {name: _history_column(column) for name, column in estimator.history_.items()},
     }
+    if has_generations:
+        fitted["history_"] = {name: _history_column(column) for name, column in estimator.history_.items()}
     fitted |= {
         name: optional_numbers([vars(estimator)[attribute]])[0]
         for name, attribute in _FITTED_NUMBERS.items()
@@ -104,7 +107,8 @@ def check_tables(document: Document) -> None:
     for level in levels:
         n_terms = len(level["programs"]) if "programs" in level else n_terms  # else those of the level before
         n_places += len(level["terms"]) * n_terms
-    forests = [e["forest"] for e in (*document["ensembles"], *levels) if "forest" in e]
+    entries = [entry for front in document.get("fronts", []) for entry in front["entries"]]
+    forests = [e["forest"] for e in (*document["ensembles"], *levels, *entries) if "forest" in e]
     n_nodes = sum(len(forest["code"]) for forest in forests)
     if n_places > MOST_PLACES or n_nodes > MOST_NODES:
         raise ValueError(
@@ -131,9 +135,16 @@ def model_to_document(estimator: Estimator) -> Document:
         "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
         "epsilon": primitives.epsilon,
         **estimator.model_.document(),
+        **_fronts(estimator),
         "uncertainty": None if learned is None else learned.document(),
         "seen": {name: None if own is None else marks_to_text(own) for name, own in marks.items()},
     }
+
+
+def _fronts(estimator: Estimator) -> Document:
+    """What another formula may be chosen from."""
+    searched = estimator._searched if isinstance(estimator, LawRegressor) else None
+    return {} if searched is None else {"fronts": searched.document()}
 
 
 def _class_of(estimator: Estimator) -> type[Estimator]:
@@ -200,7 +211,8 @@ def from_document(
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if isinstance(estimator, Classifier):
         estimator.classes_ = classes
-    estimator.__dict__.update(_fitted(entries.entries("fitted"), n_features))
+    has_generations = not isinstance(estimator, LawRegressor)
+    estimator.__dict__.update(_fitted(entries.entries("fitted"), n_features, has_generations=has_generations))
     set_model(estimator, entries, primitives, Allowance(MOST_NODES, MOST_PLACES))
     if entries.document.get("table") is not None:
         estimator.table_ = entries.entries("table").document
@@ -225,6 +237,9 @@ def set_model(estimator: Estimator, entries: Entries, primitives: PrimitiveSet, 
     else:
         estimator.model_ = program_model_from(*own, merge=bool(parameters_of(estimator).get("prune", True)))
     estimator.ensemble_ = estimator.model_.members(names)
+    if isinstance(estimator, LawRegressor):
+        fronts = searched_from(entries.each("fronts"), task, own[2], len(columns), primitives, allowance)
+        estimator._set_front(fronts)
     seen = entries.entries("seen") if "seen" in entries else Entries({})
     estimator._seen = {n: marks_from_text(seen.text(n)) if n in seen else None for n in SEEN}
     estimator._uncertainty = None
@@ -250,7 +265,7 @@ def _unfitted(entries: Entries, functions: Sequence[Primitive], kinds: Sequence[
     cls = _kind(entries, kinds)
     name = cls.__name__
     given = entries.entries("parameters").document
-    known = {field.name for field in fields(cls)}
+    known = set(defaults_of(cls))
     unknown = sorted(set(given) - known)
     if unknown:
         raise ValueError(f"the file has parameters that {name} does not know: {', '.join(unknown)}.")
@@ -349,9 +364,8 @@ def _classes(entries: Entries) -> Any:
     return found
 
 
-def _fitted(entries: Entries, n_features: int) -> dict[str, Any]:
+def _fitted(entries: Entries, n_features: int, *, has_generations: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "n_generations_": entries.whole("n_generations_"),
         "stop_reason_": entries.text("stop_reason_"),
         "feature_importances_": entries.numbers("feature_importances_", n_features),
     }
@@ -361,8 +375,10 @@ def _fitted(entries: Entries, n_features: int) -> dict[str, Any]:
     if "strength_" in entries.document:
         strength = entries.entries("strength_")
         found["stacking_weights_"] = {name: strength.number(name) for name in strength.document}
-    history = entries.entries("history_")
-    found["history_"] = {name: _history(history.entries(name)) for name in history.document}
+    if has_generations:
+        history = entries.entries("history_")
+        found["n_generations_"] = entries.whole("n_generations_")
+        found["history_"] = {name: _history(history.entries(name)) for name in history.document}
     return found
 
 

@@ -7,6 +7,7 @@ user's by its name (`own`), a selection with parameters (`selection`), a diction
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -26,6 +27,11 @@ DEEPEST = 10  # lists in a parameter
 FUNCTIONS = ("selection", "variation", "loss")  # parameters that may be functions of the user's
 _MARKS = ("own", "selection", "pairs")
 _SELECTIONS = {kind.__name__: kind for kind in (Partition, PartitionLexicase, Tournament, Truncation)}
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """Parameters of an estimator's constructor, with their defaults."""
+    return {own.name: own.default for own in inspect.signature(kind).parameters.values()}
 
 
 def to_plain(name: str, value: Any) -> Any:

@@ -1,20 +1,34 @@
-"""From a problem to a front: rows held out, features that matter, the search, and models of what it has found."""
+"""From a problem to a front: rows held out, features that matter, the search, and models of what it has found.
+
+A front is saved with its model, so that another of its formulas can be chosen from a file too. What the formulas said
+of the rows held out is not: those are rows of the user's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
-from symgrove.methods.law.choosing import Entry, entries_of
+from symgrove.forest.primitives import PrimitiveSet
+from symgrove.methods.law.choosing import Entry, choose, entries_of, in_units
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.search import search
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.problem import Problem
+from symgrove.models.document import (
+    Allowance,
+    Document,
+    Entries,
+    forest_from_document,
+    forest_to_document,
+    optional_numbers,
+)
 from symgrove.models.ensemble import make_ensemble
 from symgrove.models.program_model import ProgramModel
 from symgrove.models.standardization import no_standardization
@@ -25,6 +39,7 @@ Matrix = NDArray[np.float64]
 SHARE_HELD_OUT, MOST_HELD_OUT = 0.2, 2000
 MOST_FEATURES = 10  # with more, the library has too few atoms of each
 N_TREES, N_ROWS_OF_TREES = 100, 2000
+MOST_IN_SINGLE, MOST_EXTREME = 1e30, 1e40
 
 
 class LawSettings(NamedTuple):
@@ -47,7 +62,8 @@ class Front(NamedTuple):
 def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
     """Search on four fifths of the rows; constants are those of all."""
     training, seed = problem.training, problem.seed
-    X, y, weight = training.X, training.targets[target], training.weight
+    units, unit = units_of(training.X), float(units_of(training.targets[target]))
+    X, y, weight = training.X / units, training.targets[target] / unit, training.weight
     order = stream(seed, "held out").permutation(len(y))
     n_held_out = min(int(SHARE_HELD_OUT * len(y)), MOST_HELD_OUT)
     held_out, seen = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
@@ -56,11 +72,22 @@ def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
     def rows_of(places: NDArray[np.intp]) -> tuple[Matrix, Matrix, Matrix | None]:
         return X[np.ix_(places, features)], y[places], None if weight is None else weight[places]
 
-    task = LawTask(*rows_of(seen), seed, settings.functions, settings.end, settings.check)
+    varies = bool(np.ptp(y[seen]) > 0)  # else the mean is all that there is to find
+    end = settings.end if varies else -np.inf
+    task = LawTask(*rows_of(seen), seed, settings.functions, end, settings.check)
     outcome = search(task, settings.tell)
     everything = RowSet(*rows_of(np.arange(len(y))))
     entries = entries_of(outcome, everything, RowSet(*rows_of(held_out)), features.tolist(), X.shape[1])
-    return Front(entries, outcome.reason, held_out)
+    if unit != 1 or (units != 1).any():
+        entries = [in_units(entry, units, unit) for entry in entries]
+    return Front(entries, outcome.reason if varies else "exact", held_out)
+
+
+def units_of(values: Matrix) -> Matrix:
+    """Powers of two to divide columns by whose products and squares would leave the range of doubles; else 1."""
+    largest = np.abs(values).max(axis=0)
+    is_extreme = (largest > MOST_EXTREME) | ((largest < 1 / MOST_EXTREME) & (largest > 0))
+    return np.asarray(np.where(is_extreme, np.exp2(np.round(np.log2(np.where(is_extreme, largest, 1.0)))), 1.0))
 
 
 def features_that_matter(X: Matrix, y: Matrix, weight: Matrix | None, seed: int) -> NDArray[np.intp]:
@@ -69,8 +96,99 @@ def features_that_matter(X: Matrix, y: Matrix, weight: Matrix | None, seed: int)
         return np.arange(X.shape[1])
     some = stream(seed, "trees").permutation(len(y))[:N_ROWS_OF_TREES]
     trees = ExtraTreesRegressor(N_TREES, min_samples_leaf=2, random_state=seed % 2**31, n_jobs=1)
-    trees.fit(X[some], y[some], None if weight is None else weight[some])
+    trees.fit(_in_single(X[some]), y[some], None if weight is None else weight[some])
     return np.sort(np.argsort(-trees.feature_importances_, kind="stable")[:MOST_FEATURES])
+
+
+def _in_single(X: Matrix) -> Matrix:
+    """Columns that single precision, which trees compute in, has room for."""
+    largest = np.abs(X).max(axis=0)
+    is_extreme = (largest > MOST_IN_SINGLE) | ((largest < 1 / MOST_IN_SINGLE) & (largest > 0))
+    return np.asarray(X / np.where(is_extreme, largest, 1.0))
+
+
+class Searched(NamedTuple):
+    """What a fit keeps for another choice.
+
+    `entries` of every target; `importances` of theirs, (n_entries, n_columns); `held_out_target` is the first target
+    on the rows held out, None if it was read from a file.
+    """
+
+    entries: list[list[Entry]]
+    fallbacks: list[float]
+    importances: list[Matrix]
+    held_out_target: Matrix | None
+
+    def chosen(self, rule: str | int) -> list[Entry]:
+        """An entry of each target."""
+        return [entries[choose(entries, rule)] for entries in self.entries]
+
+    def model(self, task: Task, rule: str | int) -> ProgramModel:
+        """What predicts with them."""
+        return model_of(task, self.fallbacks, self.chosen(rule))
+
+    def importances_of(self, rule: str | int) -> Matrix:
+        """Of the columns, in the mean of the targets; they sum to one, or are zero if no column acts."""
+        chosen = [own[choose(entries, rule)] for entries, own in zip(self.entries, self.importances, strict=True)]
+        total = np.sum(chosen, axis=0)
+        return np.asarray(total / total.sum() if total.sum() > 0 else total)
+
+    def said_held_out(self) -> list[Matrix]:
+        """What entries of the first target said of the rows held out."""
+        return [entry.held_out for entry in self.entries[0]]
+
+    def with_held_out(self, target: Matrix, said: Sequence[Matrix]) -> Searched:
+        """With what a file does not hold."""
+        first = [replace(entry, held_out=own) for entry, own in zip(self.entries[0], said, strict=True)]
+        return self._replace(entries=[first, *self.entries[1:]], held_out_target=target)
+
+    def document(self) -> list[Document]:
+        """For a model file: a front for each target."""
+        return [
+            {"fallback": fallback, "entries": [_entry_document(*own) for own in zip(entries, importances, strict=True)]}
+            for entries, fallback, importances in zip(self.entries, self.fallbacks, self.importances, strict=True)
+        ]
+
+
+def _entry_document(entry: Entry, importances: Matrix) -> Document:
+    measures = np.array([entry.error, entry.held_out_error, entry.held_out_margin, entry.description])
+    found = optional_numbers(np.where(np.isfinite(measures), measures, np.nan))
+    return {
+        "forest": forest_to_document(entry.forest),
+        "program": int(entry.root),
+        "size": entry.size,
+        **dict(zip(_MEASURES, found, strict=True)),
+        "importances": importances.tolist(),
+    }
+
+
+_MEASURES = ("error", "held_out_error", "held_out_margin", "description_length")
+
+
+def searched_from(
+    fronts: Sequence[Entries],
+    task: Task,
+    n_features: int,
+    n_columns: int,
+    primitives: PrimitiveSet,
+    allowance: Allowance,
+) -> Searched:
+    """Undo `Searched.document`."""
+    if len(fronts) != task.n_targets or not all(front.items("entries") for front in fronts):
+        raise ValueError(f"the file has {len(fronts)} fronts for {task.n_targets} targets, or fronts without entries.")
+    entries, importances = [], []
+    for front in fronts:
+        own = front.each("entries")
+        entries.append([_entry_from(each, n_features, primitives, allowance) for each in own])
+        importances.append(np.array([each.numbers("importances", n_columns) for each in own]))
+    return Searched(entries, [front.number("fallback") for front in fronts], importances, None)
+
+
+def _entry_from(own: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance) -> Entry:
+    forest = forest_from_document(own.entries("forest"), n_features, primitives, allowance)
+    root, size = own.whole("program", 0, len(forest) - 1), own.whole("size", 1)
+    error, held_out_error, margin, description = (own.number(name, is_optional=True) for name in _MEASURES)
+    return Entry(forest, root, size, error, held_out_error, margin, description, np.zeros(0))
 
 
 def model_of(task: Task, fallbacks: Sequence[float], chosen: Sequence[Entry]) -> ProgramModel:
