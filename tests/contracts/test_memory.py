@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from symgrove.estimators.base import Estimator
-from tests.contracts.test_methods import GROVE, MAKERS, TYPICAL, Maker, target_of
+from tests.contracts.test_methods import GROVE, MAKERS, TYPICAL, Maker, evolves, target_of
 
 # Methods that keep a vector for each individual, of which few fit into a small budget, or try many changes of each.
 IN_SMALL_MEMORY = {
@@ -20,7 +20,11 @@ IN_SMALL_MEMORY = {
 
 
 @pytest.fixture(
-    params=[pytest.param(make, id=make.name, marks=() if make.kind in TYPICAL else pytest.mark.slow) for make in MAKERS]
+    params=[
+        pytest.param(make, id=make.name, marks=() if make.kind in TYPICAL else pytest.mark.slow)
+        for make in MAKERS
+        if evolves(make)  # a search takes half a gigabyte, whatever the rows
+    ]
 )
 def make(request):
     return request.param

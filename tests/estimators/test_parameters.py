@@ -288,7 +288,19 @@ GROVE = [
     *flag("clip"),
     *(("sampling", value, SHARE.format(value)) for value in (1.5, 0.0, 1, "jackknife", None)),
 ]
+LAW_FUNCTIONS = "'sqrt', 'log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos'"
+CHOOSE = "choose must be one of 'mdl', 'one_se', 'accuracy', or a size (int), got {!r}."
+LAW = [
+    ("functions", ("sin", "sine"), f"functions must be one of {LAW_FUNCTIONS}, got 'sine'."),
+    ("functions", ("add",), f"functions must be one of {LAW_FUNCTIONS}, got 'add'."),
+    ("functions", "sin", "functions must be a list or tuple of names, got 'sin'."),
+    ("functions", 3, "functions must be a list or tuple of names, got 3."),
+    *(("choose", value, CHOOSE.format(value)) for value in ("best", 2.5, True, None, ["mdl"])),
+    ("choose", 0, "choose must be a whole number of at least 1, got 0."),
+    *(case for case in EVOLUTION if case[0] in ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")),
+]
 OWN = {
+    sg.LawRegressor: LAW,
     sg.TwoSEGPRegressor: [*TWO_SEGP, *AGGREGATION, *LOSS],
     sg.TwoSEGPClassifier: TWO_SEGP,
     sg.ClassicGPRegressor: [*CLASSIC_GP, *LOSS],
@@ -361,6 +373,9 @@ def test_numbers_of_samples_are_checked():
 def test_what_a_method_has_of_its_own_is_checked(kind):
     kind(**METHODS[kind]).check_parameters()
     assert_refused(lambda **given: kind(**given).check_parameters(), OWN[kind])
+    if kind is sg.LawRegressor:
+        assert set(kind().get_params()) - ELSEWHERE == names_of(LAW)
+        return
     shared = ProgramParameters if issubclass(kind, ProgramParameters) else EvolutionParameters
     is_optional = {"class_weight"} if hasattr(kind, "predict_proba") else set()  # checked with the labels
     assert parameters_of(kind) - parameters_of(shared) - is_optional <= names_of(OWN[kind])
@@ -381,7 +396,7 @@ class Untouchable:
 @each_estimator
 @pytest.mark.parametrize(("name", "value"), [("generations", -1), ("max_size", 0)])
 def test_fits_check_parameters_before_they_look_at_data(kind, name, value):
-    if name not in parameters_of(kind):
+    if name not in kind().get_params():
         pytest.skip("has no such parameter")
     model = kind(**{name: value})
     with pytest.raises(ValueError, match=f"{name} must be a whole number"):
@@ -403,6 +418,8 @@ def test_fits_check_parameters_before_they_look_at_data(kind, name, value):
             {"memory_budget": 10**6, "max_terms": 100, "n_estimators": 50},
             r"memory_budget=1000000 bytes is too small: a fit on 150 rows, or on some of them, needs at least \d+\.",
         ),
+        (sg.LawRegressor, {"memory_budget": 1000}, r"memory_budget=1000 bytes is too small: .* at least \d+"),
+        (sg.LawRegressor, {"random_state": "seed"}, "'seed' cannot be used to seed"),
         (sg.GroveClassifier, {"random_state": "seed"}, "'seed' cannot be used to seed"),
         (sg.GroveClassifier, {"class_weight": "heavy"}, "(?s)class_weight.*heavy"),
     ],

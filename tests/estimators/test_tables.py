@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import symgrove as sg
 from symgrove import inspection
-from tests.contracts.test_methods import METHODS
+from tests.contracts.test_methods import METHODS, settings_of
 
 KINDS = (sg.GroveRegressor, sg.TwoSEGPRegressor, sg.TwoSEGPClassifier)
 
@@ -28,7 +28,7 @@ def made(n=160, seed=0):
 
 
 def settings(kind, **more):
-    return {**METHODS[kind], "generations": 2, **more}
+    return settings_of(kind, **{"generations": 2, **more})
 
 
 def target(kind, y):

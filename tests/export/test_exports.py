@@ -15,7 +15,7 @@ from symgrove.models.ensemble import make_ensemble
 from symgrove.models.program_model import ProgramModel, unknown_errors
 from symgrove.models.standardization import Standardization
 from symgrove.models.task import Classification
-from tests.contracts.test_methods import METHODS
+from tests.contracts.test_methods import METHODS, settings_of, target_for
 from tests.export.runners import RUNNERS, run_javascript_intervals, run_onnx
 from tests.making import plan_of
 from tests.naive.plans import agree, evaluate, ill_conditioned, overflows
@@ -50,10 +50,10 @@ def fitted():
             if n_classes:
                 X, y = load_iris(return_X_y=True)
                 X, y = X[y < n_classes], np.array(["setosa", "it's", 'c"{}\\'])[y[y < n_classes]]
-            settings = {**METHODS[kind], "generations": 4}
+            settings = settings_of(kind, generations=4)
             if kind in STRENGTHS:
                 settings["strength"] = STRENGTHS[kind]
-            made[kind, n_classes] = kind(**settings).fit(X, y)
+            made[kind, n_classes] = kind(**settings).fit(X, target_for(kind, X, y))
         return made[kind, n_classes]
 
     return get
@@ -68,6 +68,7 @@ PLANS = (
     sg.TwoSEGPRegressor,
     sg.SpatialGPRegressor,
     sg.EFSRegressor,
+    sg.LawRegressor,
     sg.GroveRegressor,
     sg.TwoSEGPClassifier,
     sg.StandardGPClassifier,

@@ -22,7 +22,7 @@ from sklearn.datasets import load_iris, make_friedman1
 
 import symgrove as sg
 from symgrove.saving.estimators import from_document, to_document
-from tests.contracts.test_methods import METHODS
+from tests.contracts.test_methods import METHODS, settings_of, target_for
 
 SMALL = {"population_size": 60, "n_estimators": 6, "generations": 3, "random_state": 1}
 
@@ -37,7 +37,7 @@ def fitted():
             if n_classes:
                 X, y = load_iris(return_X_y=True)
                 X, y = X[y < n_classes], y[y < n_classes]
-            made[kind, n_classes] = kind(**{**METHODS[kind], "generations": 3}).fit(X, y)
+            made[kind, n_classes] = kind(**settings_of(kind, generations=3)).fit(X, target_for(kind, X, y))
         return made[kind, n_classes]
 
     return get
@@ -97,6 +97,8 @@ def test_round_trip(kind, n_classes, fitted, tmp_path):
     assert again.export("c") == model.export("c")
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+    if kind is sg.LawRegressor:  # which has no generations
+        return
     history = again.history_
     assert history.keys() == model.history_.keys()
     for name, column in model.history_.items():

@@ -78,6 +78,8 @@ class LawRegressor(Regressor):
         everything (has been tried); time; interrupted.
     ensemble_ : list of Member
         The formula as a member; with several targets, one for each.
+    columns_ : TableColumns
+        What features are made of columns with categories and missing values.
     model_ : Model
         What predicts, shows, exports and saves.
     feature_importances_ : ndarray of shape (n_features,)
