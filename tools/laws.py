@@ -68,7 +68,9 @@ class Formula:
         nodes = self.forest.reachable([self.root])
         fixed = {self.forest.children(node)[1] for node in nodes if self.forest.name(node) == "power"}
         self.nodes = nodes
-        self.places = [node for node in nodes if self.forest.name(node) == "constant" and node not in fixed]
+        constants = [node for node in nodes if self.forest.name(node) == "constant" and node not in fixed]
+        # What the search made a simple number is no free constant any more.
+        self.places = [node for node in constants if (12 * float(self.forest.columns.value[node])) % 1]
         self.constants = self.forest.columns.value[self.places].astype(float)
 
     def __call__(self, X: np.ndarray, constants: np.ndarray) -> np.ndarray:

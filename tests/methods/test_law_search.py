@@ -220,6 +220,17 @@ def test_laws_are_found_under_noise(name):
     assert sizes[0] == 1
 
 
+def test_what_terms_have_in_common_stands_in_front():
+    task = make_task(lambda x, y, z: x / np.sqrt(1 - y**2 / (20 * z**2)), noise=0.001, low=0.5)
+    outcome = search(task)
+    best = outcome.findings.best
+    f = outcome.formulas
+    assert f.size(best.root) <= f.size(
+        f.div(f.feature(0), f.power(f.sub(f.one, f.mul(f.free(0), f.monomial([0, 2, -2]))), 0.5))
+    )
+    assert f.size(best.root) < 16
+
+
 def test_weights_count():
     task = make_task(lambda x, y, z: 2.0 * x * y)
     wrong = np.arange(400) % 4 == 0

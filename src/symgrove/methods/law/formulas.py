@@ -6,7 +6,9 @@ Equal parts of formulas are one node, so that what has no free constant is compu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cached_property
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -391,7 +393,10 @@ def bits_of_number(value: float) -> float:
 def _bits_of_exponent(exponent: float) -> float:
     if exponent == 2:
         return 3.5
-    return 5.0 if exponent == int(exponent) and exponent <= 3 else 7.0
+    if exponent == int(exponent):
+        return 5.0 if exponent <= 3 else 7.0
+    fraction = Fraction(exponent).limit_denominator(12)
+    return 5.0 + 2.0 * log2(fraction.numerator * fraction.denominator)
 
 
 def _to_the(a: Matrix, exponent: float) -> Matrix:

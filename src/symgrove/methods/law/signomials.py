@@ -98,11 +98,19 @@ def _offer_sums(task: LawTask, findings: Findings, transform: Transform, n_terms
             if np.abs(rounded).max() > LARGEST_EXPONENT or tuple(distinct) in seen:
                 continue
             seen.add(tuple(distinct))
-            terms = [findings.formulas.monomial(task.spread_out(row)) for row in distinct if any(row)]
-            if terms:
-                has_constant = len(terms) < len(distinct)
-                origin = f"sum of {n_terms} monomials, {transform.name}"
-                offer_linear(findings, transform, findings.formulas.one, terms, origin, constants=(has_constant,))
+            _offer_sum(task, findings, transform, np.array(distinct))
+
+
+def _offer_sum(task: LawTask, findings: Findings, transform: Transform, exponents: Matrix) -> None:
+    """A sum of monomials, what they have in common in front of everything."""
+    smallest = exponents[np.argmin(np.abs(exponents), axis=0), np.arange(exponents.shape[1])]
+    common = np.where((np.sign(exponents) == np.sign(smallest)).all(axis=0), smallest, 0.0)
+    multiplier = findings.formulas.monomial(task.spread_out(common / transform.degree))
+    rest = exponents - common
+    terms = [findings.formulas.monomial(task.spread_out(row)) for row in rest if row.any()]
+    if terms:
+        origin = f"sum of {len(exponents)} monomials, {transform.name}"
+        offer_linear(findings, transform, multiplier, terms, origin, constants=(len(terms) < len(exponents),))
 
 
 def _note_groups(task: LawTask, exponents: Matrix) -> None:
