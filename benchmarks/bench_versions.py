@@ -16,6 +16,8 @@ N_TURNS = 2
 HERE = Path(__file__).resolve().parents[1]
 # Estimator, what it is fitted on, its settings, and what is wanted.
 FITS = (
+    ("GroveRegressor", (10_000, 10), "", ">= 8"),
+    ("GroveRegressor", (1_000, 10), "", ">= 3"),
     ("GroveRegressor", (10_000, 10), "strength='fixed', generations=60", ">= 1.5"),
     ("GroveRegressor", (1_000, 10), "strength='fixed', generations=60", ">= 0.95"),
     ("GroveClassifier", (1_000, 10), "strength='fixed', generations=60", ">= 0.95"),
@@ -36,6 +38,7 @@ if "Classifier" in "{name}":
 kind = symgrove.{name}
 settings = dict({settings}, random_state=0)
 kind(**{{**settings, "generations": 2}}).fit(X[:200], y[:200])  # compile
+kind(**{{**settings, "generations": 2}}).fit(X[:6000], y[:6000])  # and what many rows need
 start = time.process_time()
 kind(**settings).fit(X, y)
 print(time.process_time() - start)

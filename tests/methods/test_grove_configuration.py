@@ -39,7 +39,7 @@ FOLDS = {
     "small_window": 600,
     "smallest_weight": 0.2,
     "clearly": 1e6,
-    "ends_early": True,
+    "ends_at": 0.0,
     "fewest_rows": 31,
 }
 SECOND = {
@@ -162,7 +162,7 @@ def derived(folds):
     return for_folds(main, folds), n_folds(400, folds), stacking_weights(folds)
 
 
-@pytest.mark.parametrize("name", [name for name in FOLDS if name not in ("ends_early", "fewest_rows")])
+@pytest.mark.parametrize("name", [name for name in FOLDS if name not in ("ends_at", "fewest_rows")])
 def test_folds_change_what_is_derived_from_them(name):
     assert derived(replace(Folds(), **{name: FOLDS[name]})) != derived(Folds())
 

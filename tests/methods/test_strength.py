@@ -163,7 +163,7 @@ def test_the_last_good_level_is_found_by_standard_errors():
 
     for clearly in (0.0, 1.0, 1e6):
         expected = max(i for i in range(1, 5) if is_good(i, clearly))
-        assert latest_good(levels, rows, Folds(clearly=clearly), (Squared(),)) == expected
+        assert latest_good(levels, rows, Folds(ends_at=clearly), (Squared(),)) == expected
     assert [max(i for i in range(1, 5) if is_good(i, c)) for c in (0.0, 1.0, 1e6)] == [1, 2, 4]
 
 

@@ -107,10 +107,9 @@ class Folds:
     smallest_weight : float
         Smaller ones are zero.
     clearly : float
-        Standard errors by which a stack must beat the strongest ensemble if there is one fold, and by which a snapshot
-        is clearly worse than another.
-    ends_early : bool
-        Whether an evolution ends once a snapshot is clearly worse than the best one before.
+        Standard errors by which a stack must beat the strongest ensemble if there is one fold.
+    ends_at : float
+        An evolution ends once a snapshot is worse than the best one before by so many standard errors.
     fewest_rows : int
         With fewer, the strength is fixed.
     """
@@ -123,7 +122,7 @@ class Folds:
     small_window: int = 10
     smallest_weight: float = 0.01
     clearly: float = 2.0
-    ends_early: bool = False
+    ends_at: float = float("inf")
     fewest_rows: int = 10
 
 
@@ -227,7 +226,7 @@ class GroveConfiguration:
 
 FOR_REGRESSION = GroveConfiguration(
     early_snapshots=(3, 10, 20, 45),
-    folds=Folds(clearly=1.0, ends_early=True),
+    folds=Folds(ends_at=1.0),
     many=ManyRows(rows_of_a_turn=4096),
     second=SecondRegime(
         name="gentle", team_factor=2, largest_size=9, window=10, ridge=0.1, snapshots=(5, 15, 60), most_rows=100

@@ -177,7 +177,7 @@ class _Record:
         own = [i for i, level in enumerate(self.levels) if level.regime == regime and self.is_there[i]]
         of_teams = [i for i in own if not self.levels[i].of_populations]
         rules = settings.configuration.folds
-        if not rules.ends_early or not own:
+        if rules.ends_at == float("inf") or not own:
             return own
         last = of_teams[latest_good(self.out_of_fold[of_teams], training, rules, settings.losses)]
         return [i for i in own if self.levels[i].generation <= self.levels[last].generation]

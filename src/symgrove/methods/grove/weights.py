@@ -82,7 +82,7 @@ def weigh(
 
 
 def latest_good(out_of_fold: Matrix, training: Rows, folds: Folds, losses: Sequence[NamedLoss]) -> int:
-    """Which of several levels, (n_levels, n_targets, n_rows), is the last that is not clearly worse than the best."""
+    """Which of several levels, (n_levels, n_targets, n_rows), is the last that is not much worse than the best."""
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
     targets, base = training.targets[:, known], base_of(training, losses)
@@ -90,7 +90,7 @@ def latest_good(out_of_fold: Matrix, training: Rows, folds: Folds, losses: Seque
     best = int(np.argmin([np.average(own, weights=row_weight) for own in found]))
     for later in range(len(found) - 1, best, -1):
         mean, error = _mean_and_error(found[later] - found[best], row_weight)
-        if mean <= folds.clearly * error:
+        if mean <= folds.ends_at * error:
             return later
     return best
 
