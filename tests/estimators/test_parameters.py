@@ -293,7 +293,7 @@ CHOOSE = "choose must be one of 'mdl', 'one_se', 'accuracy', or a size (int), go
 LAW = [
     ("functions", ("sin", "sine"), f"functions must be one of {LAW_FUNCTIONS}, got 'sine'."),
     ("functions", ("add",), f"functions must be one of {LAW_FUNCTIONS}, got 'add'."),
-    ("functions", "sin", "functions must be a list or tuple of names, got 'sin'."),
+    ("functions", "sine", f"functions must be one of {LAW_FUNCTIONS}, got 'sine'."),
     ("functions", 3, "functions must be a list or tuple of names, got 3."),
     *(("choose", value, CHOOSE.format(value)) for value in ("best", 2.5, True, None, ["mdl"])),
     ("choose", 0, "choose must be a whole number of at least 1, got 0."),

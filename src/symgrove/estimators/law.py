@@ -127,9 +127,10 @@ class LawRegressor(Regressor):
         check_evolution(EvolutionParameters(**{name: getattr(self, name) for name in shared}))
 
     def _functions(self) -> tuple[str, ...]:
-        if isinstance(self.functions, str) or not isinstance(self.functions, (list, tuple)):
-            raise TypeError(f"functions must be a list or tuple of names, got {self.functions!r}.")
-        return tuple(self.functions)
+        given = (self.functions,) if isinstance(self.functions, str) else self.functions
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"functions must be a list or tuple of names, got {given!r}.")
+        return tuple(given)
 
     # Fitting
 
