@@ -49,8 +49,7 @@ METHODS = {
 GROVE = (sg.GroveRegressor, sg.GroveClassifier)
 # One of each kind, for what takes long and is mostly the same code; the others with `make test-slow`.
 TYPICAL = (sg.TwoSEGPRegressor, sg.TwoSEGPClassifier, sg.EFSRegressor, sg.M3GPClassifier, *GROVE)
-# With its defaults Grove would take ten minutes for scikit-learn's checks; a search, ten seconds for each fit. One that
-# is over when it begins still makes its first step, always the same.
+# For scikit-learn's checks Grove's defaults are too slow. A search that is over when it begins always says the same.
 SMALLER = {kind: {"generations": 5, "n_estimators": 5, "population_size": 100} for kind in GROVE}
 SMALLER[sg.LawRegressor] = {"max_time": 1e-9, "random_state": 3}
 EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "bootstrap draws differ, as for RandomForest"}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor
 
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.law.choosing import Entry, choose, entries_of, in_units
@@ -95,7 +95,8 @@ def features_that_matter(X: Matrix, y: Matrix, weight: Matrix | None, seed: int)
     if X.shape[1] <= MOST_FEATURES:
         return np.arange(X.shape[1])
     some = stream(seed, "trees").permutation(len(y))[:N_ROWS_OF_TREES]
-    trees = ExtraTreesRegressor(N_TREES, min_samples_leaf=2, random_state=seed % 2**31, n_jobs=1)
+    forests = import_module("sklearn.ensemble")  # which loads more than imports of the package may
+    trees = forests.ExtraTreesRegressor(N_TREES, min_samples_leaf=2, random_state=seed % 2**31, n_jobs=1)
     trees.fit(_in_single(X[some]), y[some], None if weight is None else weight[some])
     return np.sort(np.argsort(-trees.feature_importances_, kind="stable")[:MOST_FEATURES])
 
