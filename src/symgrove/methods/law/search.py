@@ -33,7 +33,7 @@ EXACT = 1e-16  # mean squared error as a share of the variance
 N_FREED, N_POLISHED = 12, 15
 # A formula of up to so many bits a feature, but at least so many, is short enough to end the search; after pairs of
 # atoms a longer one is, because nothing shorter is to come.
-BITS_A_FEATURE, FEWEST_BITS = 15.0, 50.0
+BITS_A_FEATURE, FEWEST_BITS = 12.0, 50.0
 LATER = 1.6
 
 

@@ -105,8 +105,9 @@ def _offer_sum(task: LawTask, findings: Findings, transform: Transform, exponent
     """A sum of monomials, what they have in common in front of everything."""
     smallest = exponents[np.argmin(np.abs(exponents), axis=0), np.arange(exponents.shape[1])]
     common = np.where((np.sign(exponents) == np.sign(smallest)).all(axis=0), smallest, 0.0)
-    multiplier = findings.formulas.monomial(task.spread_out(common / transform.degree))
-    rest = exponents - common
+    # Twelfths, because differences of thirds are no whole numbers but for rounding.
+    in_front, rest = (np.round(12 * own) / 12 for own in (common / transform.degree, exponents - common))
+    multiplier = findings.formulas.monomial(task.spread_out(in_front))
     terms = [findings.formulas.monomial(task.spread_out(row)) for row in rest if row.any()]
     if terms:
         origin = f"sum of {len(exponents)} monomials, {transform.name}"
