@@ -21,6 +21,7 @@ INTERRUPTED = 130
 # Names on the command line, and the beginnings of the estimators' names.
 METHODS = {
     "grove": "Grove",
+    "law": "Law",
     "2segp": "TwoSEGP",
     "classic-gp": "ClassicGP",
     "standard-gp": "StandardGP",

@@ -58,7 +58,7 @@ def summary_of(estimator: Estimator) -> dict[str, Any]:
         "classes": None if classes is None else [str(c) for c in classes],
         "n_members": len(estimator.ensemble_),
         "size": sum(member.size for member in estimator.ensemble_),
-        "generations": estimator.n_generations_,
+        "generations": getattr(estimator, "n_generations_", None),
         "stopped_by": estimator.stop_reason_,
         "score": None if math.isnan(score) else score,
         "score_of": f"{measure} on {rows}",
@@ -91,7 +91,10 @@ def _print(found: dict[str, Any]) -> None:
 
 def _print_model(found: dict[str, Any]) -> None:
     echo(f"{found['estimator']}: {found['n_members']} members, {found['size']} nodes in all")
-    echo(f"evolved for {found['generations']} generations, stopped by {found['stopped_by']}")
+    if found["generations"] is None:  # a search
+        echo(f"searched, stopped by {found['stopped_by']}")
+    else:
+        echo(f"evolved for {found['generations']} generations, stopped by {found['stopped_by']}")
     if found["classes"] is not None:
         echo(f"classes: {', '.join(found['classes'])}")
     if found["score"] is not None:

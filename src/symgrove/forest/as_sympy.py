@@ -30,7 +30,9 @@ def to_sympy(forest: Forest, root: int, feature_names: Sequence[str] | None = No
         if name == "feature":
             made[node] = symbol(labels[int(forest.columns.left[node])])
         elif name == "constant":
-            made[node] = sympy.Float(float(forest.columns.value[node]))
+            value = float(forest.columns.value[node])
+            # One is no number in front of a product: 1 / x, not 1.0 / x.
+            made[node] = sympy.Integer(1) if value == 1.0 else sympy.Float(value)
         else:
             row = forest.primitives[name]
             made[node] = apply(row, operands, forest.primitives.epsilon_of(name))

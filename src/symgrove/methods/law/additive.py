@@ -31,7 +31,7 @@ def transforms_of(task: LawTask, multiplier: int, one: int) -> list[Transform]:
     if multiplier == one and y.min() > -0.05 and y.max() < 3.3:
         found.append(COS)
     allowed = {"log y": "exp", "sin y": "arcsin", "cos y": "arccos", "y^2": "sqrt", "y^-2": "sqrt"}
-    return [each for each in found if allowed.get(each.name, task.functions[0]) in task.functions]
+    return [each for each in found if allowed.get(each.name) in (None, *task.functions)]
 
 
 class SumSearch:

@@ -323,7 +323,7 @@ class LawFormulas:
 
     def _scaled_size(self, node: int, *, negative: bool) -> int:
         """Of a product, with its sign in the number that it has, or in one more."""
-        has_number, total, n_parts = negative, 0, 0
+        has_number, factors = negative, []
         for factor, is_below in self._factors(node, is_below=False):
             value = self.value_of(factor)
             if value == -1.0:
@@ -331,11 +331,15 @@ class LawFormulas:
             elif value is not None or (self.free_of(factor) and self.forest.name(factor) == "feature"):
                 has_number = has_number or value != 1.0
             else:
-                has_power = self.forest.name(factor) in ("power", "plain_sqrt")
-                total += self.size(factor) + (2 if is_below and not has_power else 0)
-                n_parts += 1
-        n_parts, total = n_parts + has_number, total + has_number
-        return max(total + (n_parts > 1), 1)
+                factors.append((factor, is_below))
+        if len(factors) == 1 and has_number and self.forest.name(factors[0][0]) in ("add", "sub") and not factors[0][1]:
+            # SymPy multiplies a number into a sum.
+            return 1 + sum(self._scaled_size(part, negative=True) for part, _ in self._summands(factors[0][0]))
+        total = has_number
+        for factor, is_below in factors:
+            has_power = self.forest.name(factor) in ("power", "plain_sqrt")
+            total += self.size(factor) + (2 if is_below and not has_power else 0)
+        return max(total + (len(factors) + has_number > 1), 1)
 
     def _factors(self, node: int, *, is_below: bool) -> list[tuple[int, bool]]:
         """Factors of products and quotients, with whether they are below; a sign is the number -1."""
