@@ -97,7 +97,7 @@ class Maker:
         self.names = kind().get_params()
 
     def __call__(self, **parameters):
-        return self.kind(**settings_of(self.kind, **self.more, **parameters))
+        return self.kind(**settings_of(self.kind, **{**self.more, **parameters}))
 
 
 MAKERS = [*(Maker(kind) for kind in METHODS), *(Maker(kind, **more) for kind, more in BAGGED.items())]

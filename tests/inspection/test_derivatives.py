@@ -11,7 +11,7 @@ from symgrove.inspection import derivatives, sensitivity
 from symgrove.inspection.derivatives import _of_rows, _value_of_rows
 from symgrove.models.ensemble import make_ensemble
 from symgrove.models.standardization import no_standardization
-from tests.contracts.test_methods import METHODS
+from tests.contracts.test_methods import METHODS, settings_of, target_for
 from tests.export.test_exports import CASES, NAMES, PLANS, every_primitive
 from tests.export.test_plain_primitives import without_protection
 from tests.making import plan_of
@@ -158,7 +158,7 @@ def test_features_with_few_values_move_the_prediction(kind, levels):
 @pytest.mark.parametrize(("kind", "n_classes"), [case for case in CASES if case[0] in PLANS])
 def test_differences_are_of_what_is_differentiated(kind, n_classes):
     X, y = data_with(n_classes)
-    plan = kind(**{**METHODS[kind], "generations": 3, "calibration": 0.3}).fit(X, y)._plan()
+    plan = kind(**settings_of(kind, generations=3, calibration=0.3)).fit(X, target_for(kind, X, y))._plan()
     rows = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)
     k = max(n_classes - 1, 0)
     is_near, is_smooth = agrees(_of_rows(plan, rows, k), lambda x: _value_of_rows(plan, x, k), rows)

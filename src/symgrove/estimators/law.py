@@ -20,6 +20,7 @@ from symgrove.forest.text import to_text
 from symgrove.methods.law.choosing import RULES
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.fitted import LawSettings, Searched, find_front, model_of
+from symgrove.methods.law.functions import FUNCTIONS
 from symgrove.methods.law.warm_up import compile_kernels
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
@@ -30,7 +31,6 @@ from symgrove.models.task import Regression
 
 # Why a search ended; of several targets the first of these counts.
 REASONS = ("interrupted", "time", "everything", "noise", "exact")
-FUNCTIONS = ("sqrt", "log", "exp", "sin", "cos", "tanh", "arcsin", "arccos")
 Matrix = NDArray[np.float64]
 LEAST_MEMORY = 600 << 20
 
@@ -99,7 +99,7 @@ class LawRegressor(Regressor):
     def __init__(
         self,
         *,
-        functions: Any = FUNCTIONS,
+        functions: Any = tuple(FUNCTIONS),
         choose: Any = "mdl",
         categorical_features: Any = "from_dtype",
         max_time: float | None = None,
@@ -121,7 +121,7 @@ class LawRegressor(Regressor):
 
     def check_parameters(self) -> None:
         for function in self._functions():
-            check_choice("functions", function, FUNCTIONS)
+            check_choice("functions", function, tuple(FUNCTIONS))
         _check_choose(self.choose)
         shared = ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")
         check_evolution(EvolutionParameters(**{name: getattr(self, name) for name in shared}))

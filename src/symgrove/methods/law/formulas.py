@@ -16,25 +16,13 @@ from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
+from symgrove.methods.law.functions import FUNCTIONS
 
 Matrix = NDArray[np.float64]
 Exponents = Sequence[float]
-LAW_FUNCTIONS = (
-    *("add", "sub", "mul", "plain_div", "power", "plain_sqrt", "plain_log", "plain_exp"),
-    *("sin", "cos", "tanh", "arcsin", "arccos", "neg"),
-)
+ARITHMETIC = ("add", "sub", "mul", "plain_div", "power", "neg")
+LAW_FUNCTIONS = (*ARITHMETIC, *(own.primitive for own in FUNCTIONS.values()))
 MOST_FREE = 12
-# What formulas call them, and the primitives that they are.
-UNARY = {
-    "sqrt": "plain_sqrt",
-    "log": "plain_log",
-    "exp": "plain_exp",
-    "sin": "sin",
-    "cos": "cos",
-    "tanh": "tanh",
-    "arcsin": "arcsin",
-    "arccos": "arccos",
-}
 
 
 class RowSet:
@@ -143,7 +131,7 @@ class LawFormulas:
 
     def call(self, function: str, a: int) -> int:
         """A function, by the name that formulas have for it, or "neg"."""
-        return self.forest.apply(UNARY.get(function, function), a)
+        return self.forest.apply(FUNCTIONS[function].primitive if function in FUNCTIONS else function, a)
 
     def monomial(self, exponents: Exponents) -> int:
         """The product of powers of features."""
@@ -335,7 +323,7 @@ class LawFormulas:
         if len(factors) == 1 and has_number and self.forest.name(factors[0][0]) in ("add", "sub") and not factors[0][1]:
             # SymPy multiplies a number into a sum.
             return 1 + sum(self._scaled_size(part, negative=True) for part, _ in self._summands(factors[0][0]))
-        total = has_number
+        total = int(has_number)
         for factor, is_below in factors:
             has_power = self.forest.name(factor) in ("power", "plain_sqrt")
             total += self.size(factor) + (2 if is_below and not has_power else 0)
@@ -375,17 +363,7 @@ class LawFormulas:
 
 
 FREE_BITS, FEATURE_BITS, OPERATION_BITS = 9.0, 4.0, 2.5
-# Functions that are nearly a line or a power somewhere must pay for it: many of them are tried.
-BITS_OF_FUNCTIONS = {
-    "plain_sqrt": 3.5,
-    "plain_exp": 6.0,
-    "sin": 6.0,
-    "cos": 6.0,
-    "plain_log": 7.0,
-    "tanh": 9.0,
-    "arcsin": 9.0,
-    "arccos": 9.0,
-}
+BITS_OF_FUNCTIONS = {own.primitive: own.bits for own in FUNCTIONS.values()}
 
 
 def bits_of_number(value: float) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from symgrove.methods.law.formulas import LawFormulas
+from symgrove.methods.law.functions import FUNCTIONS
 
-FUNCTIONS = ("plain_exp", "plain_log", "sin", "cos", "tanh")
+WITH_NUMBERS = {own.primitive for own in FUNCTIONS.values() if own.numbers}
 MOST_FREE = 7
 
 
@@ -17,7 +18,7 @@ def freed(formulas: LawFormulas, root: int, values: tuple[float, ...]) -> tuple[
         name = formulas.forest.name(node)
         if not children:
             made[node] = node
-        elif name in FUNCTIONS:
+        elif name in WITH_NUMBERS:
             made[node] = formulas.forest.apply(name, _scaled(formulas, children[0], 1.0, found))
         elif name in ("add", "sub") and children[0] == formulas.one and formulas.value_of(children[1]) is None:
             sign = 1.0 if name == "add" else -1.0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, product
-from math import pi
 
 import numpy as np
 
+from symgrove.forest.primitive_table import BUILTIN, Meaning
 from symgrove.methods.law.atoms import AtomLibrary, Floats, Places, Recipe
+from symgrove.methods.law.functions import FUNCTIONS
 from symgrove.methods.law.task import LawTask
 
 Exponents = tuple[float, ...]
@@ -19,24 +20,6 @@ N_MONOMIALS = 2500
 LARGEST_COST = 12
 # Cost of a factor x^p, besides 1 for each feature but the first.
 COST_OF_EXPONENT = {1.0: 1, -1.0: 1, 2.0: 2, -2.0: 2, 3.0: 3, -3.0: 3, 0.5: 2, -0.5: 2}
-MEANINGS = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "exp": np.exp,
-    "log": np.log,
-    "tanh": np.tanh,
-    "sqrt": np.sqrt,
-    "arcsin": np.arcsin,
-}
-# Functions with the numbers that their operand is multiplied by, and how many atoms are kept.
-OF_FUNCTIONS = (
-    ("cos", (1.0, 2.0, 0.5, pi, 2 * pi, 4 * pi), 4500),
-    ("sin", (1.0, 0.5, 2.0, pi, 2 * pi), 4500),
-    ("exp", (1.0, -1.0, 0.5, -0.5, 1 / (2 * pi), -1 / (2 * pi), 2.0, -2.0), 4500),
-    ("log", (1.0,), 1000),
-    ("tanh", (1.0, 0.5), 800),
-    ("arcsin", (1.0,), 300),
-)
 
 
 @dataclass
@@ -182,23 +165,15 @@ class _Maker:
 
     def _functions(self, plain: Places, wide: Places) -> Places:
         library, found = self.library, []
-        for name, numbers, n_most in OF_FUNCTIONS:
-            if name not in self.task.functions:
+        for name, own in FUNCTIONS.items():
+            if name not in self.task.functions or not own.numbers:
                 continue
-            places = library.cheapest(wide if name in ("cos", "sin", "exp") else plain)
-            meaning = MEANINGS[name]
-            for i, c in enumerate(numbers):
-                share = 0.4 if i == 0 else 0.6 / max(1, len(numbers) - 1)
+            places = library.cheapest(wide if own.is_wide else plain)
+            for i, c in enumerate(own.numbers):
+                share = 0.4 if i == 0 else 0.6 / max(1, len(own.numbers) - 1)
                 cost = 1 + (0 if c == 1 else 1 if c == -1 else 2 if abs(c) in (2, 0.5) else 3)
-                made = library.mapped(
-                    name,
-                    places,
-                    c,
-                    int(share * n_most),
-                    cost,
-                    partial(_of_scaled, meaning, np.float32(c)),
-                )
-                found.append(made)
+                of = partial(_of_scaled, BUILTIN[own.primitive].meaning, np.float32(c))
+                found.append(library.mapped(name, places, c, int(share * own.n_atoms), cost, of))
         return library.cheapest(_distinct(*found)) if found else np.zeros(0, dtype=np.intp)
 
     def _powers(self, base: Places) -> Places:
@@ -214,8 +189,10 @@ def _one_plus(number: np.float32, values: Floats) -> Floats:
     return 1 + number * values
 
 
-def _of_scaled(meaning: Callable[[Floats], Floats], number: np.float32, values: Floats) -> Floats:
-    return meaning(number * values)
+def _of_scaled(meaning: Meaning, number: np.float32, values: Floats) -> Floats:
+    scaled = number * values
+    found: Floats = meaning(scaled, scaled, 0.0)
+    return found
 
 
 def _to_the(exponent: np.float32, values: Floats) -> Floats:
