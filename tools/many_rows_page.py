@@ -18,7 +18,8 @@ INTRODUCTION = f"""# From 50 to 1,000,000 rows
 `make many-rows` measures Grove beside four libraries of boosted trees, all with their defaults, and with one thread.
 Each run is a process of its own: time is that of `fit` in seconds of the processor (Grove's kernels are compiled
 before), memory the most that the process had resident. Errors are on rows that were not fitted: root mean squared
-error, or the share of mistakes. Five splits up to {N_TUNED:,} training rows, three above, two of a million.
+error, or the share of mistakes. At most five splits up to {N_TUNED:,} training rows, three above, two of a million;
+numbers are means over those that have run.
 
 Tables with categories and missing values are handed to all as they are: pandas frames with category columns and NaN
 (to CatBoost, which takes no missing categories, a missing one is a category). Friedman's problems are drawn, and
