@@ -102,6 +102,8 @@ def formulas_to_measure(f):
         f.mul(f.number(2.5), f.add(f.div(x, y), f.number(1.5))),
         f.mul(f.number(-2.5), f.sub(f.mul(f.number(1.5), x), f.call("sin", y))),
         f.mul(f.number(2.5), f.mul(z, f.add(x, y))),
+        f.mul(f.number(2.5), f.add(z, f.mul(f.number(1.5), f.add(x, f.call("sin", y))))),
+        f.add(z, f.mul(f.number(1.5), f.add(x, y))),
     ]
 
 

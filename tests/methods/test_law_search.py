@@ -9,6 +9,7 @@ from symgrove.methods.law.choosing import Entry, choose
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.fitted import features_that_matter
 from symgrove.methods.law.formulas import LawFormulas, RowSet
+from symgrove.methods.law.functions import CHOICES
 from symgrove.methods.law.library import make_atoms
 from symgrove.methods.law.pairs import BestPairs
 from symgrove.methods.law.polynomials import LackOfFit, basis, separable_powers
@@ -18,7 +19,7 @@ from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, offer_linear, transformed
 from tests.naive import law as naive
 
-FUNCTIONS = ("sqrt", "log", "exp", "sin", "cos", "tanh", "arcsin", "arccos")
+FUNCTIONS = CHOICES
 
 
 def make_task(formula, n_rows=400, n_features=3, noise=0.0, low=0.5, high=2.5, weight=None, functions=FUNCTIONS):
@@ -246,6 +247,48 @@ def test_a_search_ends_when_it_should():
     outcome = search(task)
     assert outcome.reason == "time"
     assert outcome.found
+
+
+def test_features_without_atoms_end_the_search():
+    rng = np.random.default_rng(0)
+    outcome = search(LawTask(np.ones((50, 1)), rng.normal(size=50), None, 0, FUNCTIONS))
+    assert [found.size for found in outcome.found] == [1]
+
+
+def test_features_that_are_zero_do_not_hide_monomials():
+    task = make_task(lambda x, y, z: x**1.5 * y**2)
+    X = np.column_stack([task.X[:, :2], np.arange(400) % 2, 1 - np.arange(400) % 2])
+    outcome = search(LawTask(X, task.y, None, 0, FUNCTIONS))
+    assert (outcome.reason, outcome.findings.best.origin) == ("exact", "monomial")
+
+
+def test_multipliers_may_be_negative():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([-rng.uniform(0.5, 2, 300), rng.uniform(0.5, 2, 300)])
+    task = LawTask(X, np.abs(X[:, 0]) * np.sqrt(1 + 2 * X[:, 1]), None, 0, FUNCTIONS)
+    findings = findings_of(task)
+    x, y = (findings.formulas.feature(j) for j in range(2))
+    offer_linear(findings, POWERS[2.0], x, [y], "test")
+    assert min(candidate.error for candidate in findings.waiting.values()) < 1e-20
+
+
+def test_exponentials_are_only_where_they_are_allowed():
+    task = make_task(lambda x, y, z: x * np.exp(-2 * y), functions=("sin",), n_rows=100)
+    outcome = search(task)
+    names = {
+        outcome.formulas.forest.name(n) for f in outcome.found for n in outcome.formulas.forest.reachable([f.root])
+    }
+    assert "plain_exp" not in names
+
+
+def test_sums_are_found_as_sums_whatever_the_unit():
+    for unit in (1.0, 1e-15):
+        task = make_task(lambda x, y, z, unit=unit: unit * (np.sin(2 * x) + y), noise=0.02)
+        outcome = search(task)
+        good = [found for found in outcome.found if found.error < 0.002 * unit**2]
+        assert good[0].size <= 10
+        forest = outcome.formulas.forest
+        assert "plain_div" not in {forest.name(node) for node in forest.reachable([good[0].root])}
 
 
 def test_rules_choose_from_the_front():

@@ -20,7 +20,7 @@ from symgrove.forest.text import to_text
 from symgrove.methods.law.choosing import RULES
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.fitted import LawSettings, Searched, find_front, model_of
-from symgrove.methods.law.functions import FUNCTIONS
+from symgrove.methods.law.functions import CHOICES
 from symgrove.methods.law.warm_up import compile_kernels
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
@@ -46,14 +46,14 @@ class LawRegressor(Regressor):
 
     Parameters
     ----------
-    functions : sequence of str, default=('sqrt', 'log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos')
-        Functions of one operand that formulas may have, of sqrt, log, exp, sin, cos, tanh, arcsin and arccos.
-        Arithmetic, and powers with halves and thirds, are always allowed.
+    functions : sequence of str, default=('log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos')
+        Functions of one operand that formulas may have, of log, exp, sin, cos, tanh, arcsin and arccos.
+        Arithmetic, and powers with halves and thirds, are always there.
     choose : "mdl", "one_se", "accuracy" or int, default='mdl'
         Which formula of the front predicts. accuracy: the one with the lowest error on rows that the search did not
-        see, a fifth of them. one_se: the smallest whose error there is within one standard error of that. mdl: of those
-        within one standard error, the one with which data and formula are described in the fewest bits. A number: the
-        best of at most this size. `use` changes it after the fit.
+        see, a fifth of them, at most 2,000. one_se: the smallest whose error there is within one standard error of
+        that. mdl: of those within one standard error, the one with which data and formula are described in the fewest
+        bits. A number: the best of at most this size. `use` changes it after the fit.
     categorical_features : "from_dtype", None or array-like, default='from_dtype'
         As of the other estimators.
     max_time : float, optional
@@ -99,7 +99,7 @@ class LawRegressor(Regressor):
     def __init__(
         self,
         *,
-        functions: Any = tuple(FUNCTIONS),
+        functions: Any = CHOICES,
         choose: Any = "mdl",
         categorical_features: Any = "from_dtype",
         max_time: float | None = None,
@@ -121,7 +121,7 @@ class LawRegressor(Regressor):
 
     def check_parameters(self) -> None:
         for function in self._functions():
-            check_choice("functions", function, tuple(FUNCTIONS))
+            check_choice("functions", function, CHOICES)
         _check_choose(self.choose)
         shared = ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")
         check_evolution(EvolutionParameters(**{name: getattr(self, name) for name in shared}))
@@ -222,7 +222,7 @@ class LawRegressor(Regressor):
         if searched is None:
             raise ValueError("this model was read from a file without a front; fit again to choose another formula.")
         self.choose = choose
-        self._fitted_with = self.get_params(deep=False)
+        self._fitted_with = {**self._fitted_with, "choose": choose}
         self.model_ = searched.model(self.model_.task, choose)
         self.ensemble_ = self.model_.members(self._names)
         self.feature_importances_ = searched.importances_of(choose)

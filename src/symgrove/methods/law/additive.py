@@ -19,6 +19,7 @@ from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, Transform, of
 Matrix = NDArray[np.float64]
 N_ALONE, N_LEFT, N_AT_ONCE = 60, 1200, 4000
 N_PAIRS, N_PAIRS_OFFERED, N_FOR_THIRD, N_THIRD = 600, 300, 250, 80
+SMALLEST_TARGET = 1e-12  # that a constant leaves, as a share
 SMALLEST_REST = 2e-4  # of an atom that a constant leaves
 
 
@@ -30,7 +31,7 @@ def transforms_of(task: LawTask, multiplier: int, one: int) -> list[Transform]:
         found.append(SIN)
     if multiplier == one and y.min() > -0.05 and y.max() < 3.3:
         found.append(COS)
-    allowed = {"log y": "exp", "sin y": "arcsin", "cos y": "arccos", "y^2": "sqrt", "y^-2": "sqrt"}
+    allowed = {"log y": "exp", "sin y": "arcsin", "cos y": "arccos"}
     return [each for each in found if allowed.get(each.name) in (None, *task.functions)]
 
 
@@ -96,9 +97,10 @@ class _Sums:
         Z /= np.where(usable, left, 1.0)[:, None]
         Z[~usable] = 0.0
         target = own.target * weight
+        whole = lengths_of(target)
         target = target - constant * product(constant, target)
         length = lengths_of(target)
-        return None if length < 1e-12 else (Z, target / length)
+        return None if length <= SMALLEST_TARGET * whole else (Z, target / length)
 
     def search(self, n_atoms: int) -> None:
         if n_atoms == 3 and not self.best:

@@ -70,9 +70,8 @@ def _entry(
 ) -> Entry:
     formulas = outcome.formulas
     predicted = formulas.predict(own.root, held_out, own.values)
-    mean = float(rows.y.mean())
     with np.errstate(all="ignore"):
-        squares = held_out.residuals(np.where(np.isfinite(predicted), predicted, mean)) ** 2
+        squares = held_out.residuals(np.where(np.isfinite(predicted), predicted, rows.mean)) ** 2
         held_out_error = np.nan, np.nan
         if squares.size:
             held_out_error = squares.mean(), squares.std() / np.sqrt(squares.size)

@@ -35,7 +35,7 @@ def _error(predicted: Matrix, rows: RowSet) -> tuple[Matrix, float]:
     if is_finite.mean() < FEWEST_FINITE:
         return predicted, np.inf
     if not is_finite.all():
-        predicted = np.where(is_finite, predicted, rows.y.mean())
+        predicted = np.where(is_finite, predicted, rows.mean)
     with np.errstate(over="ignore"):
         residuals = rows.residuals(predicted)
         error = float((residuals * residuals).sum()) / rows.n_rows
@@ -78,4 +78,6 @@ def standard_errors(formulas: LawFormulas, root: int, rows: RowSet, found: Fitti
     """Of the free constants, each as if the others were known."""
     _, slopes = formulas.jacobian(root, rows, found.values)
     slopes[~np.isfinite(slopes)] = 0.0
+    if rows.root_weight is not None:
+        slopes *= rows.root_weight
     return np.sqrt(found.error / np.maximum((slopes**2).sum(axis=1), 1e-300))

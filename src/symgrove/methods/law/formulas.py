@@ -41,6 +41,11 @@ class RowSet:
         """How many rows there are."""
         return self.y.size
 
+    @cached_property
+    def mean(self) -> float:
+        """Weighted mean of the target."""
+        return float(np.average(self.y, weights=None if self.root_weight is None else self.root_weight**2))
+
     def remember(self, node: int, values: Matrix) -> None:
         """Keep values of a node without free constants, while there is room."""
         if 8 * self.n_rows * len(self.known) > self.MOST_KNOWN:
@@ -305,7 +310,8 @@ class LawFormulas:
     def _summands(self, node: int, negative: bool = False) -> list[tuple[int, bool]]:
         name = self.forest.name(node)
         if name not in ("add", "sub"):
-            return [(node, negative)]
+            scaled = self._scaled_sum(node)
+            return [(node, negative)] if scaled is None else [(part, True) for part, _ in self._summands(scaled)]
         a, b = self.forest.children(node)
         return self._summands(a, negative) + self._summands(b, negative != (name == "sub"))
 
@@ -321,13 +327,24 @@ class LawFormulas:
             else:
                 factors.append((factor, is_below))
         if len(factors) == 1 and has_number and self.forest.name(factors[0][0]) in ("add", "sub") and not factors[0][1]:
-            # SymPy multiplies a number into a sum.
             return 1 + sum(self._scaled_size(part, negative=True) for part, _ in self._summands(factors[0][0]))
         total = int(has_number)
         for factor, is_below in factors:
             has_power = self.forest.name(factor) in ("power", "plain_sqrt")
             total += self.size(factor) + (2 if is_below and not has_power else 0)
         return max(total + (len(factors) + has_number > 1), 1)
+
+    def _scaled_sum(self, node: int) -> int | None:
+        """The sum, if the node is a number times one: SymPy multiplies the number into it."""
+        if self.forest.name(node) not in ("mul", "neg"):
+            return None
+        factors = [
+            (factor, is_below)
+            for factor, is_below in self._factors(node, is_below=False)
+            if self.value_of(factor) is None and not (self.free_of(factor) and self.forest.name(factor) == "feature")
+        ]
+        is_sum = len(factors) == 1 and not factors[0][1] and self.forest.name(factors[0][0]) in ("add", "sub")
+        return factors[0][0] if is_sum else None
 
     def _factors(self, node: int, *, is_below: bool) -> list[tuple[int, bool]]:
         """Factors of products and quotients, with whether they are below; a sign is the number -1."""

@@ -42,3 +42,5 @@ FUNCTIONS = {
     "arcsin": LawFunction("arcsin", 9.0, (1.0,), 300),
     "arccos": LawFunction("arccos", 9.0),
 }
+# What users may choose from: powers with halves are always there.
+CHOICES = tuple(name for name in FUNCTIONS if name != "sqrt")

@@ -24,6 +24,7 @@ N_ALONE, N_LEFT, N_AT_ONCE = 150, 3000, 4000
 N_FOR_THIRD, N_THIRD = 100, 40
 LARGEST_WEIGHT = 20.0  # times the median
 LARGEST_EXPONENT, LARGEST_POWER = 8.0, 6.0
+SMALLEST_TARGET = 1e-12  # that features leave, as a share
 SMALLEST_REST = 3e-5  # of an atom that features leave
 GRIDS = (0.5, 1.0)
 
@@ -69,7 +70,7 @@ def _columns(task: LawTask, atoms: Atoms) -> _Columns | None:
     basis = orthonormal(np.vstack([np.ones(rows.n_rows), logs]) * weight)
     rest = without(basis, target * weight)
     length = lengths_of(rest)
-    if length < 1e-12:
+    if length < SMALLEST_TARGET * lengths_of(target * weight):
         return None
     factors = atoms.of("sums", "1 +", "functions", "1 + functions", "1 + products", "features + products")
     factors = np.array([i for i in factors if library.recipes[i].operation != "exp"], dtype=np.intp)
@@ -77,6 +78,8 @@ def _columns(task: LawTask, atoms: Atoms) -> _Columns | None:
     exponents = np.concatenate(
         [atoms.monomials[:1200], atoms.kinds["squares"], atoms.kinds["low sums"], atoms.kinds["sums"][:1500], waves]
     ).astype(np.intp)
+    if "exp" not in task.functions:
+        exponents = exponents[:0]
     values = np.abs(library.values[factors])
     with np.errstate(all="ignore"):
         values = np.log(np.maximum(values, 1e-7 * values.max(axis=1, keepdims=True)))
@@ -95,6 +98,8 @@ def _columns(task: LawTask, atoms: Atoms) -> _Columns | None:
     Z = Z[usable] / left[usable, None]
     kept = _different(Z)
     Z = np.ascontiguousarray(Z[kept])
+    if not len(Z):
+        return None
     rest /= length
     common = product(Z, rest.astype(np.float32))
     return _Columns(Z, is_factor[usable][kept], place[usable][kept], rest, common)

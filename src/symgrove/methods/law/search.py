@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,7 @@ N_FREED, N_POLISHED = 12, 15
 # atoms a longer one is, because nothing shorter is to come.
 BITS_A_FEATURE, FEWEST_BITS = 12.0, 50.0
 LATER = 1.6
+FEWEST_ATOMS = 3
 
 
 @dataclass
@@ -62,22 +64,33 @@ def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, f
     findings = Findings(formulas, task.few, task.some, task.rows, task.is_over)
     stop = _Stop(task, findings)
     reason = "everything"
-    for step, is_late in _steps(task, findings):
+    for step in _steps(task, findings):
         findings.free_best(N_FREED)
         findings.polish_best(N_POLISHED)
-        tell(step, findings)
-        ended = stop.reason(is_late=is_late)
+        tell(step.name, findings)
+        ended = stop.reason(step)
         if ended:
             reason = ended
             break
     return Outcome(formulas, findings, front_of(findings), reason)
 
 
-def _steps(task: LawTask, findings: Findings) -> Iterator[tuple[str, bool]]:
-    """Names of the steps, each after it was done, and whether longer formulas are welcome by now."""
+class _Step(NamedTuple):
+    """A step that was done: whether longer formulas are welcome by now, and whether the search may end after it.
+
+    It may not between products and sums of as many atoms: what is a short sum may be a longer product.
+    """
+
+    name: str
+    is_late: bool = False
+    may_end: bool = True
+
+
+def _steps(task: LawTask, findings: Findings) -> Iterator[_Step]:
+    """Do one after the other."""
     formulas = findings.formulas
     for step in search_signomials(task, findings):
-        yield step, False
+        yield _Step(step)
     powers = separable_powers(task)
     inner = [j for j in range(task.n_features) if j not in powers]
     parts = [(inner, formulas.monomial(exponents_of(powers, task.n_features)))] if powers and inner else []
@@ -85,17 +98,20 @@ def _steps(task: LawTask, findings: Findings) -> Iterator[tuple[str, bool]]:
         if task.is_over():
             return
         atoms = make_atoms(task, active)
+        if len(atoms.library) < FEWEST_ATOMS:
+            return
         yield from _with_atoms(task, findings, atoms, multiplier)
 
 
-def _with_atoms(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int) -> Iterator[tuple[str, bool]]:
+def _with_atoms(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int) -> Iterator[_Step]:
     """Products and sums in turns, simple ones first."""
     products, sums = search_products(task, findings, atoms), SumSearch(task, findings, atoms, multiplier)
     for n_atoms in (1, 2, 3):
         is_late = n_atoms > 1
-        yield from ((step, is_late) for step in islice(products, 1))
-        yield from ((step, is_late) for step in sums.with_atoms(n_atoms))
-    yield from ((step, True) for step in search_quotients(task, findings, atoms, multiplier))
+        yield from (_Step(step, is_late, may_end=False) for step in islice(products, 1))
+        yield from (_Step(step, is_late, may_end=False) for step in sums.with_atoms(n_atoms))
+        yield _Step(f"{n_atoms} atoms", is_late)
+    yield from (_Step(step, is_late=True) for step in search_quotients(task, findings, atoms, multiplier))
 
 
 class _Stop:
@@ -104,13 +120,13 @@ class _Stop:
         self._test: LackOfFit | None = None
         self._tested: dict[tuple[int, float], bool] = {}
 
-    def reason(self, *, is_late: bool) -> str:
+    def reason(self, step: _Step) -> str:
         """Why to stop now; empty: go on."""
         best = self.findings.best
-        if best is not None:
+        if best is not None and step.may_end:
             if best.error <= EXACT * self.findings.variance:
                 return "exact"
-            most = max(FEWEST_BITS, BITS_A_FEATURE * self.task.n_features) * (LATER if is_late else 1.0)
+            most = max(FEWEST_BITS, BITS_A_FEATURE * self.task.n_features) * (LATER if step.is_late else 1.0)
             if best.bits <= most and self._is_noise(best):
                 return "noise"
         return "time" if self.task.is_over() else ""
@@ -118,7 +134,7 @@ class _Stop:
     def _is_noise(self, best: Found) -> bool:
         key = best.root, best.error
         if key not in self._tested:
-            self._test = self._test or LackOfFit(self.task.rows)
+            self._test = self._test or LackOfFit(self.task.tested)
             self._tested[key] = self._test.passes(self.findings.formulas, best)
         return self._tested[key]
 

@@ -49,14 +49,15 @@ def _offer_monomials(task: LawTask, findings: Findings) -> Matrix | None:
     """One monomial; returns the exponents that fit the logarithm of the target best, of features with one sign."""
     rows = task.few
     size = np.abs(rows.y)
-    is_used = size > 1e-12 * size.max()
     logs = task.logs_of(rows)
-    is_used &= np.isfinite(logs).all(axis=0)
-    if is_used.sum() < 2 * (len(logs) + 1):
+    has_logs = np.isfinite(logs).all(axis=1)  # not where a feature is zero, as those of categories are
+    is_used = size > 1e-12 * size.max()
+    if not has_logs.any() or is_used.sum() < 2 * (has_logs.sum() + 1):
         return None
-    A = np.vstack([np.ones(is_used.sum()), logs[:, is_used]])
+    A = np.vstack([np.ones(is_used.sum()), logs[np.ix_(has_logs, is_used)]])
     weight = size[is_used] * (1.0 if rows.root_weight is None else rows.root_weight[is_used])
-    found = least_squares(A * weight, np.log(size[is_used]) * weight)[1:]
+    found = np.zeros(task.n_features)
+    found[has_logs] = least_squares(A * weight, np.log(size[is_used]) * weight)[1:]
     for grid in GRIDS:
         exponents = np.round(found / grid) * grid
         if np.abs(exponents).max(initial=0.0) <= LARGEST_EXPONENT and exponents.any():

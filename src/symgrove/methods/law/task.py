@@ -15,6 +15,7 @@ from symgrove.rng import stream
 Matrix = NDArray[np.float64]
 # Rows that pairs of atoms are compared on, that exponents are found on, and that candidates are compared on.
 N_SCANNED, N_FEW, N_SOME = 256, 600, 1500
+N_TESTED = 10_000  # that residuals are told from noise on
 
 
 @dataclass
@@ -48,7 +49,8 @@ class LawTask:
     def __post_init__(self) -> None:
         order = stream(self.seed, "rows").permutation(len(self.y))
         self.rows = self._rows(np.arange(len(self.y)))
-        self.some, self.few, self.scanned = (self._rows(order[:n]) for n in (N_SOME, N_FEW, N_SCANNED))
+        sizes = N_TESTED, N_SOME, N_FEW, N_SCANNED
+        self.tested, self.some, self.few, self.scanned = (self._rows(order[:n]) for n in sizes)
         self.is_positive: NDArray[np.bool_] = np.all(self.X > 0, axis=0)
         self.has_one_sign: NDArray[np.bool_] = self.is_positive | np.all(self.X < 0, axis=0)
 

@@ -50,11 +50,15 @@ INVERSES = {"sin y": "arcsin", "cos y": "arccos"}
 
 
 class Transformed(NamedTuple):
-    """A target as a transform sees it, with what each row weighs; rows without a value weigh nothing."""
+    """A target as a transform sees it, with what each row weighs; rows without a value weigh nothing.
+
+    `sign` is that of the target divided by the multiplier, on most rows.
+    """
 
     target: Matrix
     weight: Matrix
     usable: NDArray[np.bool_]
+    sign: float
 
 
 def transformed(transform: Transform, rows: RowSet, multiplier: Matrix | float = 1.0) -> Transformed | None:
@@ -63,15 +67,15 @@ def transformed(transform: Transform, rows: RowSet, multiplier: Matrix | float =
         quotient = rows.y / multiplier
         target, weight = transform.forward(quotient), np.abs(multiplier) / transform.slope(quotient)
     usable = np.isfinite(target) & np.isfinite(weight)
+    sign = -1.0 if usable.any() and np.median(quotient[usable]) < 0 else 1.0
     if transform.needs_one_sign:
-        sign = 1.0 if np.median(quotient) > 0 else -1.0
         usable &= quotient * sign > 0
     if usable.mean() < FEWEST_USABLE or not weight[usable].any():
         return None
     if rows.root_weight is not None:
         weight = weight * rows.root_weight
     most = LARGEST_WEIGHT * np.median(weight[usable])
-    return Transformed(np.where(usable, target, 0.0), np.where(usable, np.minimum(weight, most), 0.0), usable)
+    return Transformed(np.where(usable, target, 0.0), np.where(usable, np.minimum(weight, most), 0.0), usable, sign)
 
 
 def offer_linear(
@@ -101,19 +105,19 @@ def offer_linear(
             return
         coefficients = least_squares(A / length[:, None], own.target * weight, 1e-13) / length
         parts = [*terms, *([formulas.one] if has_constant else [])]
-        made = _formula(formulas, transform, multiplier, parts, coefficients.tolist(), rows.y)
+        made = _formula(formulas, transform, multiplier, parts, coefficients.tolist(), own.sign)
         if made is not None:
             findings.offer(*made, origin)
 
 
 def _formula(
-    formulas: LawFormulas, transform: Transform, multiplier: int, parts: list[int], c: list[float], y: Matrix
+    formulas: LawFormulas, transform: Transform, multiplier: int, parts: list[int], c: list[float], sign: float
 ) -> tuple[int, tuple[float, ...]] | None:
     if not np.isfinite(c).all() or c[0] == 0:
         return None
     degree = transform.degree
     if transform is LOG:
-        return _exponential(formulas, multiplier, parts, c, y)
+        return _exponential(formulas, multiplier, parts, c, sign)
     if not degree:
         inner = _weighted(formulas, parts, range(len(parts)))
         return formulas.mul(multiplier, formulas.call(INVERSES[transform.name], inner)), tuple(c)
@@ -128,21 +132,21 @@ def _formula(
     factor = abs(c[leading]) ** (1.0 / degree)
     if degree in (1.0, -1.0):
         factor = c[leading] ** degree
-    elif np.median(y) < 0:
-        factor = -factor
+    else:
+        factor *= sign
     root = formulas.mul(formulas.free(0), formulas.mul(multiplier, formulas.power(inner, 1.0 / degree)))
     return root, (factor, *(c[i] / c[leading] for i in order[1:]))
 
 
 def _exponential(
-    formulas: LawFormulas, multiplier: int, parts: list[int], c: list[float], y: Matrix
+    formulas: LawFormulas, multiplier: int, parts: list[int], c: list[float], sign: float
 ) -> tuple[int, tuple[float, ...]] | None:
     has_constant = parts[-1] == formulas.one
     if not has_constant:
         return None
     inner = _weighted(formulas, parts[:-1], range(1, len(parts)))
     with np.errstate(over="ignore"):
-        factor = float(np.exp(c[-1])) * (1.0 if np.median(y) > 0 else -1.0)
+        factor = sign * float(np.exp(c[-1]))
     root = formulas.mul(formulas.free(0), formulas.mul(multiplier, formulas.call("exp", inner)))
     return root, (factor, *c[:-1])
 
