@@ -61,7 +61,7 @@ class LawRegressor(Regressor):
     calibration : float, optional
         Share of the rows that is kept out of the fit, for intervals with a guarantee.
     memory_budget : int, optional
-        Not more than this many bytes; a search takes about half a gigabyte, whatever the rows.
+        A fit is refused if this is below what a search needs at least, 600 MiB; many rows take more.
     n_jobs : int, optional
         Threads of predictions. The search has one.
     random_state : int, RandomState instance or None, default=None

@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.methods.law import pair_kernels
 from symgrove.methods.law.algebra import lengths_of, orthonormal, without
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.library import Atoms
-from symgrove.methods.law.pairs import BestPairs
+from symgrove.methods.law.pairs import BestPairs, best_pairs, limit_of
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, Transform, offer_linear, transformed
 
 Matrix = NDArray[np.float64]
-N_ALONE, N_LEFT, N_AT_ONCE = 60, 1200, 4000
+N_ALONE, N_LEFT, N_PER_ATOM = 60, 1200, 40
 N_PAIRS, N_PAIRS_OFFERED, N_FOR_THIRD, N_THIRD = 600, 300, 250, 80
 SMALLEST_TARGET = 1e-12  # that a constant leaves, as a share
 SMALLEST_REST = 2e-4  # of an atom that a constant leaves
@@ -118,7 +117,8 @@ class _Sums:
             for i in np.argsort(-(common**2), kind="stable")[:N_ALONE].tolist():
                 self._offer(i)
             return
-        self.best = self._best_pairs(Z, common)
+        best = BestPairs(N_PAIRS, limit_of(common), N_PER_ATOM)
+        self.best = best_pairs(Z, common, 3 * N_LEFT // 4, N_LEFT // 4, best, self.task.is_over)
         for i, j in self.best[:N_PAIRS_OFFERED]:
             self._offer(i, j)
 
@@ -127,20 +127,6 @@ class _Sums:
         terms = [library.formula(int(self.order[i]), formulas) for i in places]
         origin = f"{self.transform.name} as a sum of {len(terms)}"
         offer_linear(self.findings, self.transform, self.multiplier, terms, origin)
-
-    def _best_pairs(self, Z: NDArray[np.float32], common: NDArray[np.float32]) -> list[tuple[int, int]]:
-        squared = common * common
-        highest = float(squared.max())
-        best = BestPairs(N_PAIRS, highest + 0.05 * (1 - highest), 40)
-        by_score = np.argsort(-squared, kind="stable")[: N_LEFT // 4]
-        left = np.unique(np.concatenate([np.arange(min(3 * N_LEFT // 4, len(Z))), by_score]))
-        own, own_common = np.ascontiguousarray(Z[left]), common[left]
-        for start in range(0, len(Z), N_AT_ONCE):
-            products = product(own, Z[start : start + N_AT_ONCE].T)
-            best.scan(pair_kernels.scan_pairs, (products, own_common, common), left.size, start)
-            if self.task.is_over():
-                break
-        return [(int(left[i]), j) for i, j in best]
 
     def _with_third(self, Z: NDArray[np.float32], target: Matrix) -> list[tuple[int, int, int]]:
         """Pairs with one more atom, the best of all."""

@@ -71,8 +71,7 @@ class Findings:
 
     def __post_init__(self) -> None:
         weight = None if self.rows.root_weight is None else self.rows.root_weight**2
-        mean = np.average(self.rows.y, weights=weight)
-        self.variance = max(float(np.average((self.rows.y - mean) ** 2, weights=weight)), 1e-300)
+        self.variance = max(float(np.average((self.rows.y - self.rows.mean) ** 2, weights=weight)), 1e-300)
 
     def description(self, error: float, bits: float) -> float:
         """Bits of the formula, and of the data with it."""

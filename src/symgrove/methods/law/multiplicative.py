@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.methods.law import pair_kernels
 from symgrove.methods.law.algebra import least_squares, lengths_of, orthonormal, without
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.library import Atoms
-from symgrove.methods.law.pairs import BestPairs
+from symgrove.methods.law.pairs import BestPairs, best_pairs, limit_of
 from symgrove.methods.law.task import LawTask
 
 Matrix = NDArray[np.float64]
-N_ALONE, N_LEFT, N_AT_ONCE = 150, 3000, 4000
+N_ALONE, N_LEFT, N_PAIRS = 150, 3000, 1000
 N_FOR_THIRD, N_THIRD = 100, 40
 LARGEST_WEIGHT = 20.0  # times the median
 LARGEST_EXPONENT, LARGEST_POWER = 8.0, 6.0
@@ -128,19 +127,9 @@ class _Products:
 
     def best_pairs(self) -> list[tuple[int, int]]:
         Z, common = self.columns.vectors, self.columns.common
-        squared = common * common
-        highest = float(squared.max())
-        best = BestPairs(1000, highest + 0.05 * (1 - highest))
         n_left = min(N_LEFT, len(Z))
-        by_score = np.argsort(-squared, kind="stable")[: n_left // 3]
-        left = np.unique(np.concatenate([np.arange(min(2 * n_left // 3, len(Z))), by_score]))
-        own, own_common = np.ascontiguousarray(Z[left]), common[left]
-        for start in range(0, len(Z), N_AT_ONCE):
-            products = product(own, Z[start : start + N_AT_ONCE].T)
-            best.scan(pair_kernels.scan_pairs, (products, own_common, common), left.size, start)
-            if self.task.is_over():
-                break
-        return [(int(left[i]), j) for i, j in best]
+        best = BestPairs(N_PAIRS, limit_of(common))
+        return best_pairs(Z, common, 2 * n_left // 3, n_left // 3, best, self.task.is_over)
 
     def with_third(self, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
         """Pairs with the atom that describes most of what they leave."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._jit import Kernel
+from symgrove.blas import product
+from symgrove.methods.law.pair_kernels import scan_pairs
 
+Floats = NDArray[np.float32]
+Pairs = list[tuple[int, int]]
+Stop = Callable[[], bool]
 BUFFER = 1 << 17
+N_AT_ONCE = 4000  # vectors
 N_PER_ATOM = 60  # pairs of one atom that are kept; with a few, similar pairs crowd out all others
 
 
@@ -58,6 +64,28 @@ class BestPairs:
         """Pairs, the best first."""
         self._thin_out()
         return iter(list(zip(self.left[: self.n].tolist(), self.right[: self.n].tolist(), strict=True)))
+
+
+def best_pairs(vectors: Floats, common: Floats, n_cheap: int, n_close: int, best: BestPairs, stop: Stop) -> Pairs:
+    """The pairs of unit vectors that describe a target best, each with one of the first, or of those closest to it.
+
+    `common` are products with the target. `stop` is asked between parts of the work.
+    """
+    close = np.argsort(-(common * common), kind="stable")[:n_close]
+    left = np.unique(np.concatenate([np.arange(min(n_cheap, len(vectors))), close]))
+    own, own_common = np.ascontiguousarray(vectors[left]), common[left]
+    for start in range(0, len(vectors), N_AT_ONCE):
+        products = product(own, vectors[start : start + N_AT_ONCE].T)
+        best.scan(scan_pairs, (products, own_common, common), left.size, start)
+        if stop():
+            break
+    return [(int(left[i]), j) for i, j in best]
+
+
+def limit_of(common: Floats) -> float:
+    """What a pair must describe: a little more than the best vector alone."""
+    highest = float((common * common).max())
+    return highest + 0.05 * (1 - highest)
 
 
 def _first_of_each(atoms: NDArray[np.int32], score: NDArray[np.float32], n: int) -> NDArray[np.intp]:

@@ -159,10 +159,8 @@ def front_of(findings: Findings) -> list[Found]:
 
 def constant_found(formulas: LawFormulas, rows: RowSet) -> Found:
     """The formula that is the mean, whatever the row."""
-    weight = None if rows.root_weight is None else rows.root_weight**2
-    mean = float(np.average(rows.y, weights=weight))
-    root = formulas.free(0)
-    return Found(root, (mean,), error_of(formulas, root, rows, (mean,)), formulas.bits(root), "mean", 1)
+    root, values = formulas.free(0), (rows.mean,)
+    return Found(root, values, error_of(formulas, root, rows, values), formulas.bits(root), "mean", 1)
 
 
 def _polish(findings: Findings, candidate: Candidate) -> None:
