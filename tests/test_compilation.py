@@ -101,3 +101,23 @@ def test_nobody_reads_the_cache_between_index_and_machine_code(tmp_path, monkeyp
     found.append(load("key"))
     writer.join()
     assert found == ["new code"]
+
+
+def test_an_index_with_a_type_that_is_gone_is_made_anew(tmp_path, monkeypatch):
+    """Kernels take named tuples, and a newer version may have renamed one."""
+    file = IndexDataCacheFile(str(tmp_path), "kernel", "stamp")
+    file.save("key", "old code")
+    original = file._load_index
+
+    def load_index():
+        if Path(file._index_path).exists() and not has_new:
+            raise AttributeError("Can't get attribute 'Gone'")
+        return original()
+
+    has_new = False
+    monkeypatch.setattr(file, "_load_index", load_index)
+    load, save = (_one_at_a_time(file, method) for method in (file.load, file.save))
+    assert load("key") is None
+    save("key", "new code")
+    has_new = True
+    assert load("key") == "new code"

@@ -94,12 +94,19 @@ def _one_at_a_time(file: Any, method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             lock = (Path(file._cache_path) / "symgrove.lock").open("a")
         except OSError:  # a cache that can only be read
-            return method(*arguments)
+            return tried(*arguments)
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            return tried(*arguments)
+
+    def tried(*arguments: Any) -> Any:
+        try:
+            return method(*arguments)
+        except AttributeError:  # the index names a type that an older version had
+            Path(file._index_path).unlink()
             return method(*arguments)
 
-    return method if fcntl is None else run
+    return tried if fcntl is None else run
 
 
 class Kernel:

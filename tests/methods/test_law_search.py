@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from symgrove.methods.law import pair_kernels, signomial_kernels
+from symgrove.methods.law import evolving, pair_kernels, signomial_kernels
 from symgrove.methods.law.choosing import Entry, choose
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.fitted import features_that_matter
@@ -20,6 +20,12 @@ from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, offer_linear,
 from tests.naive import law as naive
 
 FUNCTIONS = CHOICES
+
+
+@pytest.fixture(autouse=True)
+def _short_evolutions(monkeypatch):
+    """What is found here is found before; tests/methods/test_law_evolution.py has the evolution."""
+    monkeypatch.setattr(evolving, "N_GENERATIONS", evolving.N_BETWEEN)
 
 
 def make_task(formula, n_rows=400, n_features=3, noise=0.0, low=0.5, high=2.5, weight=None, functions=FUNCTIONS):

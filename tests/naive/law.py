@@ -33,3 +33,32 @@ def signomial(c, exponents, X):
 def sympy_size(expression):
     """Nodes of a SymPy expression."""
     return sum(1 for _ in sympy.preorder_traversal(expression))
+
+
+def value_of(forest, root, columns, replaced=None):
+    """A program's outputs, by the meaning of its primitives; `replaced` has outputs of some nodes."""
+    if replaced and root in replaced:
+        return replaced[root]
+    name = forest.name(root)
+    if name == "feature":
+        return columns[forest.columns.left[root]]
+    if name == "constant":
+        return np.full(columns.shape[1], forest.columns.value[root])
+    operands = [value_of(forest, child, columns, replaced) for child in forest.children(root)]
+    with np.errstate(all="ignore"):
+        return forest.primitives[name].meaning(operands[0], operands[-1], 0.0)
+
+
+def line(f, y, weight):
+    """Weighted least squares of y on 1 and f, and the mean squared error."""
+    A = np.column_stack([np.ones(f.size), f]) * np.sqrt(weight)[:, None]
+    coefficients = np.linalg.lstsq(A, y * np.sqrt(weight), rcond=None)[0]
+    rest = y - coefficients[0] - coefficients[1] * f
+    return coefficients, (weight * rest**2).sum() / weight.sum()
+
+
+def divides_by_zero_between_rows(forest, root, columns):
+    """Whether a divisor of the program changes its sign, or is zero."""
+    divisors = [forest.children(n)[1] for n in forest.reachable([root]) if forest.name(n) == "plain_div"]
+    values = [value_of(forest, own, columns) for own in divisors]
+    return any(not own.min() * own.max() > 0 for own in values)

@@ -36,18 +36,18 @@ LEAST_MEMORY = 600 << 20
 
 
 class LawRegressor(Regressor):
-    """One short formula, found by search and not by evolution.
+    """One short formula, found by search, and by evolution where there is no law.
 
     Sums, products, quotients and powers of features in their own units, with a few constants and functions. Formulas
     are looked for among sums of up to three monomials with continuous exponents, and in a library of 100,000 small
     expressions, of which products and sums of one, two and three are compared with transforms of the target. Constants
-    are found by least squares, and become simple numbers where data do not contradict. The best formula of every size
-    is on the front.
+    are found by least squares, and become simple numbers where data do not contradict. If none of these is exact, or
+    leaves nothing but noise, formulas of every size evolve. The best of every size is on the front.
 
     Parameters
     ----------
-    functions : sequence of str, default=('log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos')
-        Functions of one operand that formulas may have, of log, exp, sin, cos, tanh, arcsin and arccos.
+    functions : sequence of str, default=('log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos', 'max', 'min')
+        Functions that formulas may have, of log, exp, sin, cos, tanh, arcsin, arccos, max and min.
         Arithmetic, and powers with halves and thirds, are always there.
     choose : "mdl", "one_se", "accuracy" or int, default='mdl'
         Which formula of the front predicts. accuracy: the one with the lowest error on rows that the search did not

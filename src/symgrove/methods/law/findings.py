@@ -144,8 +144,8 @@ class Findings:
         if not np.isfinite(fitted.error):
             return
         own = Found(candidate.root, fitted.values, fitted.error, candidate.bits, candidate.origin, 0)
-        self._keep(own)
-        self._keep(self._snapped(own))
+        self.keep(own)
+        self.keep(self._snapped(own))
 
     def _snapped(self, own: Found) -> Found:
         for k in range(len(own.values) - 1, -1, -1):
@@ -169,7 +169,8 @@ class Findings:
                 more = bits - 4.0 if number else 0.0
                 yield replace_found(own, root, fitted, formulas.bits(root) + more)
 
-    def _keep(self, own: Found) -> None:
+    def keep(self, own: Found) -> None:
+        """Remember a formula that was fitted, with its size."""
         known = self.found.get(own.root)
         if known is None or known.error > own.error:
             self.found[own.root] = own._replace(size=self.formulas.size(own.root))

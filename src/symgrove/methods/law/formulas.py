@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
-from symgrove.methods.law.functions import FUNCTIONS
+from symgrove.methods.law.functions import EXTREMES, FUNCTIONS
 
 Matrix = NDArray[np.float64]
 Exponents = Sequence[float]
 ARITHMETIC = ("add", "sub", "mul", "plain_div", "power", "neg")
-LAW_FUNCTIONS = (*ARITHMETIC, *(own.primitive for own in FUNCTIONS.values()))
-MOST_FREE = 12
+LAW_FUNCTIONS = (*ARITHMETIC, *(own.primitive for own in FUNCTIONS.values()), *EXTREMES)
+MOST_FREE = 24
 
 
 class RowSet:

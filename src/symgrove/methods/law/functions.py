@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import pi
 from typing import NamedTuple
 
+from symgrove.methods.law import least_squares_kernels as kernels
+
 
 class LawFunction(NamedTuple):
     """A function.
@@ -42,5 +44,32 @@ FUNCTIONS = {
     "arcsin": LawFunction("arcsin", 9.0, (1.0,), 300),
     "arccos": LawFunction("arccos", 9.0),
 }
+EXTREMES = ("max", "min")  # of two operands; only evolution makes formulas of them
 # What users may choose from: powers with halves are always there.
-CHOICES = tuple(name for name in FUNCTIONS if name != "sqrt")
+CHOICES = (*(name for name in FUNCTIONS if name != "sqrt"), *EXTREMES)
+
+# What evolution makes programs of, besides functions that the user allows; the others come with what was found before.
+EVOLVED = ("add", "sub", "mul", "plain_div", "square", "plain_sqrt")
+EVOLVED_IF_ALLOWED = ("log", "exp", *EXTREMES)
+# Terms to insert are thresholds of one feature, and these of two.
+THRESHOLDS = ("max",)
+OF_TWO_FEATURES = ("mul", "plain_div", *EXTREMES)
+# What the kernels of least squares call each primitive.
+OPERATIONS = {
+    "add": kernels.ADD,
+    "sub": kernels.SUB,
+    "mul": kernels.MUL,
+    "plain_div": kernels.DIV,
+    "neg": kernels.NEG,
+    "square": kernels.SQUARE,
+    "plain_sqrt": kernels.SQRT,
+    "plain_log": kernels.LOG,
+    "plain_exp": kernels.EXP,
+    "sin": kernels.SIN,
+    "cos": kernels.COS,
+    "tanh": kernels.TANH,
+    "arcsin": kernels.ARCSIN,
+    "arccos": kernels.ARCCOS,
+    "max": kernels.MAX,
+    "min": kernels.MIN,
+}

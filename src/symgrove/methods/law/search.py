@@ -5,6 +5,9 @@
     a library of atoms of the others
     products with one atom, sums of one, products with two and three, sums of two and three, quotients
     the same with all features, if some were in front
+    evolution, which begins with what was found
+
+What costs most is left out where what was found before is too far from the target to be close to a law.
 
 After each step the best candidates are fitted on all rows, and the search ends if one of them is exact, or leaves
 nothing but noise and is short.
@@ -21,6 +24,7 @@ import numpy as np
 
 from symgrove.methods.law.additive import SumSearch
 from symgrove.methods.law.divided import search_quotients
+from symgrove.methods.law.evolving import evolve
 from symgrove.methods.law.findings import Candidate, Findings, Found
 from symgrove.methods.law.fitting import error_of
 from symgrove.methods.law.formulas import LawFormulas, RowSet
@@ -37,6 +41,8 @@ N_FREED, N_POLISHED = 12, 15
 BITS_A_FEATURE, FEWEST_BITS = 12.0, 50.0
 LATER = 1.6
 FEWEST_ATOMS = 3
+# Mean squared error, as a share of the variance, from which on sums and products of so many atoms are not looked for.
+MOST_LEFT = {1: np.inf, 2: 0.5, 3: 0.01}
 
 
 @dataclass
@@ -99,14 +105,18 @@ def _steps(task: LawTask, findings: Findings) -> Iterator[_Step]:
             return
         atoms = make_atoms(task, active)
         if len(atoms.library) < FEWEST_ATOMS:
-            return
+            break
         yield from _with_atoms(task, findings, atoms, multiplier)
+    yield from (_Step(step, is_late=True) for step in evolve(task, findings))
 
 
 def _with_atoms(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int) -> Iterator[_Step]:
     """Products and sums in turns, simple ones first."""
     products, sums = search_products(task, findings, atoms), SumSearch(task, findings, atoms, multiplier)
-    for n_atoms in (1, 2, 3):
+    for n_atoms, most_left in MOST_LEFT.items():
+        best = findings.best
+        if best is not None and best.error > most_left * findings.variance:
+            return
         is_late = n_atoms > 1
         yield from (_Step(step, is_late, may_end=False) for step in islice(products, 1))
         yield from (_Step(step, is_late, may_end=False) for step in sums.with_atoms(n_atoms))

@@ -16,6 +16,7 @@ Matrix = NDArray[np.float64]
 # Rows that pairs of atoms are compared on, that exponents are found on, and that candidates are compared on.
 N_SCANNED, N_FEW, N_SOME = 256, 600, 1500
 N_TESTED = 10_000  # that residuals are told from noise on
+N_EVOLVED = 1000  # that programs evolve on
 
 
 @dataclass
@@ -49,8 +50,8 @@ class LawTask:
     def __post_init__(self) -> None:
         order = stream(self.seed, "rows").permutation(len(self.y))
         self.rows = self._rows(np.arange(len(self.y)))
-        sizes = N_TESTED, N_SOME, N_FEW, N_SCANNED
-        self.tested, self.some, self.few, self.scanned = (self._rows(order[:n]) for n in sizes)
+        sizes = N_TESTED, N_SOME, N_EVOLVED, N_FEW, N_SCANNED
+        self.tested, self.some, self.evolved, self.few, self.scanned = (self._rows(order[:n]) for n in sizes)
         self.is_positive: NDArray[np.bool_] = np.all(self.X > 0, axis=0)
         self.has_one_sign: NDArray[np.bool_] = self.is_positive | np.all(self.X < 0, axis=0)
 
