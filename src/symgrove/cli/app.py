@@ -16,6 +16,7 @@ from symgrove.cli.bench import bench
 from symgrove.cli.doctor import doctor
 from symgrove.cli.export import export
 from symgrove.cli.fit import fit, parameters
+from symgrove.cli.law import law
 from symgrove.cli.paper import paper
 from symgrove.cli.predict import predict
 from symgrove.cli.report import report
@@ -40,6 +41,7 @@ class _App(typer.Typer):
 app = _App(no_args_is_help=True, add_completion=True, rich_markup_mode=None)
 # Unknown options of `fit` are parameters of the estimator.
 app.command("fit", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(fit)
+app.command("law")(law)
 app.command("predict")(predict)
 app.command("show")(show)
 app.command("export")(export)

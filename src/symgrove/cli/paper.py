@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from symgrove.cli._common import names_of
 from symgrove.experiments.names import NAMES
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def paper(
 
     try:
         own = _own_data(data or [], target)
-        chosen, only = _names(datasets) or list(own), _names(methods)
+        chosen, only = names_of(datasets) or list(own), names_of(methods)
         how = _how(runs, jobs, quick=quick, again=again, only_show=only_show)
         if study == "all" and (chosen or only):
             raise ValueError("all is the whole paper; --datasets, --methods and --data go with a single study.")
@@ -91,10 +92,6 @@ def _how(runs: int | None, jobs: int, *, quick: bool, again: bool, only_show: bo
     if jobs == 0:
         raise ValueError("--jobs must be a number of processes, or -1 for all cores.")
     return {"n_runs": QUICK_RUNS if quick else runs, "n_jobs": jobs, "again": again, "only_show": only_show}
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _own_data(paths: list[Path], target: str) -> dict[str, DataSet]:
