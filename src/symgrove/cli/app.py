@@ -21,7 +21,7 @@ from symgrove.cli.paper import paper
 from symgrove.cli.predict import predict
 from symgrove.cli.report import report
 from symgrove.cli.show import show
-from symgrove.experiments.names import NAMES
+from symgrove.experiments.names import LAWS, NAMES
 
 
 class _App(typer.Typer):
@@ -47,7 +47,7 @@ app.command("show")(show)
 app.command("export")(export)
 app.command("report")(report)
 app.command("parameters")(parameters)
-app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; or a TOML file.")(paper)
+app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; {LAWS}; or a TOML file.")(paper)
 app.command("bench")(bench)
 app.command("doctor")(doctor)
 
