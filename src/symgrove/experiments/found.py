@@ -49,8 +49,9 @@ def judge_values(formula: Any, truth: Equation, noise: float, seed: int) -> ByVa
     free = FreeFormula(formula, truth.symbols())
     X_wide, y_wide = truth.uniform_rows(N_WIDE, seed, WIDER)
     X_clean, y_clean = truth.uniform_rows(N_CLEAN, seed)
-    constants = free.fitted(X_clean, y_clean) if noise else free.constants
-    error = relative_error(free(X_wide, constants), y_wide)
+    error = relative_error(free(X_wide, free.constants), y_wide)
+    if noise:
+        error = min(error, relative_error(free(X_wide, free.fitted(X_clean, y_clean)), y_wide))
     as_it_was = relative_error(free(X_clean, free.constants), y_clean)
     return ByValues(bool(error < EXACT and (not noise or as_it_was < TIMES_NOISE * noise)), error, as_it_was)
 
@@ -72,6 +73,8 @@ class FreeFormula:
     """A formula whose constants can be changed; whole numbers, twelfths and what is no decimal number stay."""
 
     def __init__(self, formula: Any, symbols: list[Any]) -> None:
+        if formula.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):  # which have no value anywhere
+            formula = sympy.Float("nan")
         numbers = sorted((n for n in formula.atoms(sympy.Float) if (12 * float(n)) % 1), key=float)
         names = [sympy.Dummy(f"c{k}", real=True) for k in range(len(numbers))]
         freed = formula.xreplace(dict(zip(numbers, names, strict=True)))
@@ -98,6 +101,12 @@ class FreeFormula:
         return np.asarray(least_squares(residuals, self.constants, x_scale=steps, max_nfev=MOST_EVALUATIONS).x)
 
 
+def values_of(formula: Any, X: Matrix, symbols: list[Any]) -> Matrix:
+    """What a formula is on rows; not a number where it has no value."""
+    free = FreeFormula(formula, symbols)
+    return free(X, free.constants)
+
+
 def size_of(formula: Any) -> int:
     """Nodes of a SymPy expression, every constant counted."""
     return len([*sympy.preorder_traversal(formula)])
@@ -110,7 +119,7 @@ def is_solution(formula: Any, truth: Any, X: Matrix, symbols: list[Any]) -> bool
     for own in dict.fromkeys([formula, sympy.expand(formula)]):
         for compared, is_ratio in ((own - truth, False), (own / truth, True)):
             short = rounded(compared)
-            scale = 1.0 if is_ratio else float(np.abs(FreeFormula(truth, symbols)(X, np.array([]))).max())
+            scale = 1.0 if is_ratio else float(np.abs(values_of(truth, X, symbols)).max())
             if _varies(short, X, symbols, scale):
                 continue
             left = short if not short.free_symbols else _simplified(short)
@@ -129,7 +138,7 @@ def _simplified(expression: Any) -> Any:
 
 def _varies(expression: Any, X: Matrix, symbols: list[Any], scale: float) -> bool:
     """Whether values tell without any algebra that an expression is not constant."""
-    values = FreeFormula(expression, symbols)(X, np.array([]))
+    values = values_of(expression, X, symbols)
     values = values[np.isfinite(values)]
     return bool(values.size and np.ptp(values) > LEVEL * max(scale, float(np.abs(values).max())))
 

@@ -85,15 +85,15 @@ class OfGplearn:
                 return
 
     def formula(self, symbols: Sequence[Any]) -> Any:
-        """The best of the last generation; protected functions as what they protect."""
+        """The best of the last generation; functions without protection, but where an operand is zero on all rows."""
         sympy = import_module("sympy")
         known: dict[str, Callable[..., Any]] = {
             "add": lambda a, b: a + b,
             "sub": lambda a, b: a - b,
             "mul": lambda a, b: a * b,
-            "div": lambda a, b: a / b,
+            "div": lambda a, b: a / b if b != 0 else sympy.Integer(1),
             "sqrt": lambda a: sympy.sqrt(sympy.Abs(a)),
-            "log": lambda a: sympy.log(sympy.Abs(a)),
+            "log": lambda a: sympy.log(sympy.Abs(a)) if a != 0 else sympy.Integer(0),
         }
         stack: list[Any] = []
         for node in reversed(self.regressor._program.program):

@@ -213,14 +213,14 @@ def _measure(run: LawRun) -> Row:
     formula = searcher.formula(truth.symbols())
     values = found.judge_values(formula, truth, run.noise, run.seed)
     X_test, y_test = truth.test_rows(truth.n_test or N_TEST, run.seed)
-    free = found.FreeFormula(formula, truth.symbols())
+    said = found.values_of(formula, X_test, truth.symbols())
     return {
         "n_rows": len(y),
         "found": values.is_found,
         "found_by_symbols": found.judge_symbols(formula, truth, run.seed),
         "relative_error": _or_none(values.error),
         "relative_error_as_it_was": _or_none(values.error_as_it_was),
-        "r2": _or_none(1 - np.mean((free(X_test, free.constants) - y_test) ** 2) / np.var(y_test)),
+        "r2": _or_none(1 - np.mean((said - y_test) ** 2) / np.var(y_test)),
         "seconds": round(seconds, 3),
         "processor_seconds": round(processor, 3),
         "memory": None if memory is None else round(memory / 2**20, 1),

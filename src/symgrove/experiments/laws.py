@@ -128,6 +128,23 @@ def _symbolic(name: str) -> Any:
     return getattr(import_module("sympy"), name.replace("arc", "a"))
 
 
+def built_in() -> dict[str, list[Equation]]:
+    """Equations of the package by collection; all are held back."""
+    return {
+        name: [_equation(name, entry, HALVES[1]) for entry in content["equations"]]
+        for name, content in _content().items()
+    }
+
+
+def titles() -> dict[str, tuple[str, str]]:
+    """Titles and sources of the package's collections."""
+    return {name: (own["title"], " ".join(own["source"].split())) for name, own in _content().items()}
+
+
+def _content() -> dict[str, Any]:
+    return tomllib.loads((files("symgrove.experiments") / "laws.toml").read_text(encoding="utf-8"))
+
+
 def collections(
     folder: Path | None = None, own: Sequence[Path] = (), wanted: Sequence[str] = ()
 ) -> dict[str, list[Equation]]:
@@ -142,11 +159,7 @@ def collections(
     wanted : sequence of str
         Collections that must be there.
     """
-    text = (files("symgrove.experiments") / "laws.toml").read_text(encoding="utf-8")
-    found = {
-        name: [_equation(name, entry, "judged") for entry in content["equations"]]
-        for name, content in tomllib.loads(text).items()
-    }
+    found = built_in()
     file = _feynman(folder)
     if file is not None:
         found[FEYNMAN] = read_equations(file)
@@ -160,12 +173,6 @@ def collections(
             raise ValueError(f"there is a collection {path.stem!r} already; rename {str(path)!r}.")
         found[path.stem] = read_equations(path)
     return found
-
-
-def titles() -> dict[str, tuple[str, str]]:
-    """Titles and sources of the package's collections."""
-    text = (files("symgrove.experiments") / "laws.toml").read_text(encoding="utf-8")
-    return {name: (c["title"], " ".join(c["source"].split())) for name, c in tomllib.loads(text).items()}
 
 
 def _feynman(folder: Path | None) -> Path | None:
