@@ -69,35 +69,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_law_is_fitted_and_shown(tmp_path):
-    rng = np.random.default_rng(0)
-    length, time_of_fall = rng.uniform(0.5, 2.0, (2, 60))
-    write_csv(tmp_path / "law.csv", {"l": length, "t": time_of_fall, "y": 3.5 * length / time_of_fall**2})
-    words = [
-        "-t",
-        "y",
-        "--method",
-        "law",
-        "--functions",
-        "sin,",
-        "--choose",
-        "one_se",
-        "-o",
-        tmp_path / "law.json",
-        "-q",
-    ]
-    done = run("fit", tmp_path / "law.csv", *words)
-    assert done.exit_code == 0, done.output
-    shown = run("show", tmp_path / "law.json")
-    assert shown.exit_code == 0, shown.output
-    assert "l / t^2" in shown.output
-    assert "searched" in shown.output
-    model = sg.load(tmp_path / "law.json")
-    assert model.get_params()["choose"] == "one_se"
-    assert model.get_params()["functions"] == ("sin",)
-    np.testing.assert_allclose(model.predict(pd.DataFrame({"l": [2.0], "t": [0.5]})), [28.0], rtol=1e-6)
-
-
 def column(text, name):
     return [float(row[name]) for row in csv.DictReader(io.StringIO(text))]
 

@@ -135,6 +135,11 @@ def read_model(path: Path) -> Estimator:
     return with_columns(found)
 
 
+def names_of(text: str) -> list[str]:
+    """Names with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def nearest(name: str, known: list[str]) -> str:
     """A hint at what was meant, or nothing."""
     import difflib

@@ -16,11 +16,12 @@ from symgrove.cli.bench import bench
 from symgrove.cli.doctor import doctor
 from symgrove.cli.export import export
 from symgrove.cli.fit import fit, parameters
+from symgrove.cli.law import law
 from symgrove.cli.paper import paper
 from symgrove.cli.predict import predict
 from symgrove.cli.report import report
 from symgrove.cli.show import show
-from symgrove.experiments.names import NAMES
+from symgrove.experiments.names import LAWS, NAMES
 
 
 class _App(typer.Typer):
@@ -40,12 +41,13 @@ class _App(typer.Typer):
 app = _App(no_args_is_help=True, add_completion=True, rich_markup_mode=None)
 # Unknown options of `fit` are parameters of the estimator.
 app.command("fit", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(fit)
+app.command("law")(law)
 app.command("predict")(predict)
 app.command("show")(show)
 app.command("export")(export)
 app.command("report")(report)
 app.command("parameters")(parameters)
-app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; or a TOML file.")(paper)
+app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; {LAWS}; or a TOML file.")(paper)
 app.command("bench")(bench)
 app.command("doctor")(doctor)
 

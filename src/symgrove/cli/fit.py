@@ -12,10 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symgrove.cli._common import FAILED, INTERRUPTED, METHODS, clean_errors, echo, fail, nearest, print_json, tell
+from symgrove.cli._common import (
+    FAILED,
+    INTERRUPTED,
+    METHODS,
+    clean_errors,
+    echo,
+    fail,
+    names_of,
+    nearest,
+    print_json,
+    tell,
+)
+from symgrove.cli.options import Data, Features, Ignore, InputFormat, Missing, Quiet, Seed, Separator, Target, Text
 from symgrove.cli.outputs import check_output, check_printable, write_printed
 
 if TYPE_CHECKING:
+    from symgrove.cli.preparation import Prepared
     from symgrove.estimators.base import Estimator
 
 # Parameters that options of the command set, or that only make sense in Python.
@@ -24,8 +37,8 @@ _NOT_HERE = ("callbacks", "warm_start", "n_jobs", "random_state", "verbose")
 
 def fit(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet file with a header; - for standard input.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict; several, separated by commas.")],
+    data: Data,
+    target: Target,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file; - for standard output.")] = Path(
         "model.json"
     ),
@@ -33,19 +46,15 @@ def fit(
         str, typer.Option(help="One of " + ", ".join(METHODS), autocompletion=lambda: list(METHODS))
     ] = "grove",
     task: Annotated[str, typer.Option(help="regression or classification; auto looks at the target.")] = "auto",
-    features: Annotated[str, typer.Option(help="Only these columns, separated by commas.")] = "",
-    ignore: Annotated[str, typer.Option(help="Leave these columns out, separated by commas.")] = "",
-    missing: Annotated[
-        str, typer.Option(help="Missing values: median (fill in, and note it), drop (the rows), error.")
-    ] = "median",
-    text: Annotated[
-        str, typer.Option(help="Columns of text: one-hot (categories), drop (the columns), error.")
-    ] = "one-hot",
-    input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
-    separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
+    features: Features = "",
+    ignore: Ignore = "",
+    missing: Missing = "median",
+    text: Text = "one-hot",
+    input_format: InputFormat = None,
+    separator: Separator = None,
+    seed: Seed = 0,
     jobs: Annotated[int, typer.Option(help="Threads or processes; -1 for all cores.")] = -1,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
 ) -> None:
     """Evolve a model. Any parameter of the method is an option too, such as --generations 50 --functions add,mul,log.
@@ -57,83 +66,34 @@ def fit(
         from symgrove.cli import preparation as p
         from symgrove.cli.tables import read_table
 
-        if missing in p.FORMER:
-            tell("note: --missing mean is no more; the median stands in")
-            missing = "median"
-        p.check_options(missing, text, task)
+        missing = p.checked_options(missing, text, task)
         check_output(output, {"the data": data, "the checkpoint": checkpoint_of(context.args)})
         if as_json:
             check_printable()
-        table = read_table(data, input_format, separator)
-        targets = p.targets_of(table, target)
-        names, categorical = p.choose_columns(table, targets, _names(features), _names(ignore), text)
-        categorical = list(dict.fromkeys([*categorical, *categories_of(context.args)]))
-        X = p.frame_of(table, names, categorical, "an option names the column")
-        rows = p.complete_rows(X, missing)
-        for name in targets:
-            rows = _with_target(table.column(name), rows, name, missing)
-        y, found_task = _targets_of(table, targets, rows, task)
-        own = parse_parameters(context.args, estimator_class(method, found_task))
-        if categorical:
-            own["categorical_features"] = categorical
+        wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, task)
+        given = p.prepare(read_table(data, input_format, separator), wanted, categories_of(context.args))
+        cls = estimator_class(method, given.task)
+        own = parse_parameters(context.args, cls)
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
-        model = estimator_class(method, found_task)(**own, **control)
-        if not quiet:
-            tell(f"{found_task} of {target!r} from {len(names)} columns, {len(rows)} rows")
-        start = time.perf_counter()
-        model.fit(X.take(rows), y)
-        seconds = time.perf_counter() - start
-        model.table_ = {"target": target, "missing": missing}
+        model, seconds = fitted(cls, given, {**own, **control}, is_quiet=quiet)
         place = save_model(model, output)
         _report(model, place, seconds, is_json=as_json, is_told=str(output) == "-")
         if model.stop_reason_ == "interrupted":
             raise typer.Exit(INTERRUPTED)
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _with_target(column: list[Any], rows: list[int], target: str, missing: str) -> list[int]:
-    """Rows that have a target."""
-    known = [i for i in rows if column[i] is not None]
-    n = len(rows) - len(known)
-    if n and missing == "error":
-        raise ValueError(f"{n} rows have no value of the target {target!r}. Choose --missing drop to leave them out.")
-    if not known:
-        raise ValueError("no complete rows are left.")
-    if n:
-        tell(f"note: {n} rows without a value of the target are left out")
-    return known
-
-
-def _targets_of(table: Any, targets: list[str], rows: list[int], task: str) -> tuple[Any, str]:
-    """The target and the task; several targets are numbers, a column for each."""
-    import numpy as np
-
-    from symgrove.cli.preparation import target_of
-
-    if len(targets) == 1:
-        return target_of(table, targets[0], rows, task)
-    if task == "classification":
-        raise ValueError(f"classes have one target, got {len(targets)}; fit a model for each.")
-    columns = [target_of(table, name, rows, "regression")[0] for name in targets]
-    return NamedColumns(np.stack(columns, axis=1), targets), "regression"
-
-
-class NamedColumns:
-    """Numbers with names of their columns: the little of a data frame that estimators ask of several targets."""
-
-    def __init__(self, values: Any, names: list[str]) -> None:
-        self.values = values
-        self.columns = names
-        self.shape = values.shape
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self.values if dtype is None else self.values.astype(dtype)
+def fitted(cls: type[Estimator], given: Prepared, own: dict[str, Any], *, is_quiet: bool) -> tuple[Estimator, float]:
+    """A model of a prepared table, which it remembers, and the seconds that the fit took."""
+    if given.categorical:
+        own = {**own, "categorical_features": given.categorical}
+    model = cls(**own)
+    if not is_quiet:
+        tell(f"{given.task} of {given.target!r} from {len(given.X.columns)} columns, {len(given.X)} rows")
+    start = time.perf_counter()
+    model.fit(given.X, given.y)
+    seconds = time.perf_counter() - start
+    model.table_ = {"target": given.target, "missing": given.missing}
+    return model, seconds
 
 
 def estimator_class(method: str, task: str) -> type[Estimator]:
@@ -191,7 +151,7 @@ def categories_of(words: list[str]) -> list[str]:
         option, has_value, value = word.partition("=")
         if option.replace("_", "-") == "--categorical-features":
             given = value if has_value else following
-            return [] if given.lower() in ("from_dtype", "none") else _names(given)
+            return [] if given.lower() in ("from_dtype", "none") else names_of(given)
     return []
 
 

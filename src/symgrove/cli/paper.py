@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from symgrove.experiments.names import NAMES
+from symgrove.cli._common import names_of
+from symgrove.experiments.names import LAWS, LAWS_FILE, NAMES
 
 if TYPE_CHECKING:
     from symgrove.experiments.datasets import DataSet
     from symgrove.experiments.paper import Results
 
+T = TypeVar("T", int, float)
 SECONDS_BETWEEN_LINES = 10.0
 QUICK_RUNS = 5
+
+
+Halves = Annotated[
+    str | None, typer.Option(help="laws: equations that the search was tuned on, tuning (default), or judged.")
+]
+Noises = Annotated[str, typer.Option(help="laws: shares of the target's root mean square, separated by commas.")]
+Rows = Annotated[str, typer.Option(help="laws: numbers of training rows, where a collection does not say.")]
+MaxTime = Annotated[
+    float | None, typer.Option(min=1, help="laws: seconds that every method has for a fit; 60 by default.")
+]
 
 
 def paper(
     study: Annotated[
         str,
         typer.Argument(
-            help="The name of a study, all, or the path of a TOML file. A file names Python code that is run."
+            help="The name of a study, all, laws, or the path of a TOML file. A file names Python code that is run."
         ),
     ],
     runs: Annotated[int | None, typer.Option(min=1, help="Splits to run; by default as the study says.")] = None,
@@ -39,6 +53,10 @@ def paper(
     ] = None,
     data: Annotated[list[Path] | None, typer.Option(help="A CSV or Parquet file of your own; may be repeated.")] = None,
     target: Annotated[str, typer.Option(help="The column of own files to predict.")] = "",
+    half: Halves = None,
+    noise: Noises = "",
+    rows: Rows = "",
+    max_time: MaxTime = None,
     again: Annotated[
         bool, typer.Option("--again", help="Do all runs, also those that are there: for times on an idle machine.")
     ] = False,
@@ -47,28 +65,29 @@ def paper(
     ] = False,
 ) -> None:
     """Rerun a table or figure of the paper, or a study of your own; started again, it goes on where it stopped."""
+    from symgrove.experiments.runner import RUNS_FILE
+
+    with _told_errors(out / (LAWS_FILE if study == LAWS else RUNS_FILE)):
+        how = _how(runs, jobs, quick=quick, again=again, only_show=only_show)
+        of_laws = {"half": half, "noise": noise, "rows": rows, "max_time": max_time}
+        if study == LAWS:
+            own = {"data": data or [], "data_dir": data_dir, "target": target, "quick": quick}
+            n_failed = _run_laws(names_of(datasets), names_of(methods), out, own, of_laws, how)
+        else:
+            _refuse({name: value for name, value in of_laws.items() if value}, study)
+            owned = _own_data(data or [], target)
+            n_failed = _run_studies(study, names_of(datasets), names_of(methods), out, data_dir, owned, how)
+    if n_failed:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _told_errors(file: Path) -> Iterator[None]:
+    """Bad input, workers that died and Ctrl-C as messages and exit codes."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from symgrove.experiments.paper import choose, run_study, write_summary
-    from symgrove.experiments.runner import RUNS_FILE
-    from symgrove.experiments.study import load_study
-
     try:
-        own = _own_data(data or [], target)
-        chosen, only = _names(datasets) or list(own), _names(methods)
-        how = _how(runs, jobs, quick=quick, again=again, only_show=only_show)
-        if study == "all" and (chosen or only):
-            raise ValueError("all is the whole paper; --datasets, --methods and --data go with a single study.")
-        n_failed = 0
-        names = (study,) if study != "all" else () if only_show else NAMES  # the summary below writes all files itself
-        for name in names:
-            picked = choose(load_study(name), chosen, only)
-            with _Display(picked.name) as show:
-                found = run_study(picked, out, data_dir=data_dir, own=own, show=show, **how)
-            _tell(found, out, is_one=study != "all")
-            n_failed += len(found.failures)
-        if study == "all":
-            typer.echo(f"all results are in {write_summary(out, [load_study(name) for name in NAMES], how['n_runs'])}")
+        yield
     except (ValueError, OSError) as error:
         typer.echo(f"symgrove paper: {error}", err=True)
         raise typer.Exit(2) from error
@@ -76,10 +95,92 @@ def paper(
         typer.echo(f"symgrove paper: a worker died ({error}); the same command goes on with the rest", err=True)
         raise typer.Exit(1) from error
     except KeyboardInterrupt:
-        typer.echo(f"\nstopped; the same command goes on with what {out / RUNS_FILE} does not have", err=True)
+        typer.echo(f"\nstopped; the same command goes on with what {file} does not have", err=True)
         raise typer.Exit(130) from None
-    if n_failed:
-        raise typer.Exit(1)
+
+
+def _run_studies(
+    study: str,
+    datasets: list[str],
+    methods: list[str],
+    out: Path,
+    data_dir: Path | None,
+    own: dict[str, DataSet],
+    how: dict[str, Any],
+) -> int:
+    """Run a study, or all; returns how many runs failed."""
+    from symgrove.experiments.paper import choose, run_study, write_summary
+    from symgrove.experiments.runner import RUNS_FILE
+    from symgrove.experiments.study import load_study
+
+    chosen = datasets or list(own)
+    if study == "all" and (chosen or methods):
+        raise ValueError("all is the whole paper; --datasets, --methods and --data go with a single study.")
+    n_failed = 0
+    # The summary writes all files itself.
+    names = (study,) if study != "all" else () if how["only_show"] else NAMES
+    for name in names:
+        picked = choose(load_study(name), chosen, methods)
+        with _Display(picked.name) as show:
+            found = run_study(picked, out, data_dir=data_dir, own=own, show=show, **how)
+        _tell(found, out / RUNS_FILE, is_one=study != "all")
+        n_failed += len(found.failures)
+    if study == "all":
+        typer.echo(f"all results are in {write_summary(out, [load_study(name) for name in NAMES], how['n_runs'])}")
+    return n_failed
+
+
+def _run_laws(
+    datasets: list[str],
+    methods: list[str],
+    out: Path,
+    own: dict[str, Any],
+    of_laws: dict[str, Any],
+    how: dict[str, Any],
+) -> int:
+    """Run the study of laws; returns how many runs failed."""
+    from symgrove.experiments.law_study import MAX_TIME, ROWS, LawStudy, not_here, run_laws
+    from symgrove.experiments.laws import HALVES
+
+    data, half, max_time = own["data"], of_laws["half"], of_laws["max_time"]
+    if own["target"] or own["quick"]:
+        raise ValueError("--target and --quick do not go with laws.")
+    if half is not None and half not in HALVES:
+        raise ValueError(f"--half must be {' or '.join(HALVES)}, got {half!r}.")
+    study = LawStudy(
+        half=half or HALVES[0],
+        wanted=datasets or [path.stem for path in data],
+        methods=methods,
+        noises=_numbers("noise", of_laws["noise"], float, 0) or None,
+        rows=_numbers("rows", of_laws["rows"], int, 10) or ROWS,
+        max_time=MAX_TIME if max_time is None else max_time,
+        n_runs=how["n_runs"] or 1,
+    )
+    if not methods and not how["only_show"]:
+        for name, why in not_here().items():
+            typer.echo(f"{name} is not run: {why}", err=True)
+    options = {name: how[name] for name in ("n_jobs", "again", "only_show")}
+    with _Display(LAWS) as show:
+        found = run_laws(study, out, data_dir=own["data_dir"], own=data, show=show, **options)
+    _tell(found, out / LAWS_FILE, is_one=True)
+    return len(found.failures)
+
+
+def _refuse(given: dict[str, Any], study: str) -> None:
+    for name in given:
+        raise ValueError(f"--{name.replace('_', '-')} goes with the study {LAWS}, not with {study}.")
+
+
+def _numbers(option: str, text: str, kind: type[T], least: int) -> list[T]:
+    """Numbers with commas between them, or a clear error."""
+    try:
+        found = [kind(word) for word in names_of(text)]
+    except ValueError:
+        found = []
+    if len(found) < len(names_of(text)) or not all(least <= number < float("inf") for number in found):
+        what = "whole numbers" if kind is int else "numbers"
+        raise ValueError(f"--{option} must be {what} of at least {least}, separated by commas, got {text!r}.")
+    return found
 
 
 def _how(runs: int | None, jobs: int, *, quick: bool, again: bool, only_show: bool) -> dict[str, Any]:
@@ -91,10 +192,6 @@ def _how(runs: int | None, jobs: int, *, quick: bool, again: bool, only_show: bo
     if jobs == 0:
         raise ValueError("--jobs must be a number of processes, or -1 for all cores.")
     return {"n_runs": QUICK_RUNS if quick else runs, "n_jobs": jobs, "again": again, "only_show": only_show}
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _own_data(paths: list[Path], target: str) -> dict[str, DataSet]:
@@ -111,16 +208,16 @@ def _own_data(paths: list[Path], target: str) -> dict[str, DataSet]:
     return own
 
 
-def _tell(found: Results, out: Path, *, is_one: bool) -> None:
+def _tell(found: Results, file_of_rows: Path, *, is_one: bool) -> None:
     """Show the results on stdout, and what is odd about them on stderr."""
-    from symgrove.experiments.runner import RUNS_FILE, circumstances
+    from symgrove.experiments.runner import circumstances
 
     here = circumstances()["symgrove"]
     others = {row["symgrove"] for row in found.rows.values()} - {here}
     if others:
         typer.echo(f"some runs were made by symgrove {', '.join(sorted(others))}; this is {here}", err=True)
     if found.failures:
-        text = f"{len(found.failures)} runs failed, the first with: {found.failures[0]}. See {out / RUNS_FILE}"
+        text = f"{len(found.failures)} runs failed, the first with: {found.failures[0]}. See {file_of_rows}"
         typer.echo(text, err=True)
     for file in found.files if is_one else []:
         typer.echo(file.read_text(encoding="utf-8") if file.suffix == ".md" else f"written: {file}")

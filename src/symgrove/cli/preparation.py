@@ -6,11 +6,11 @@ Missing values and categories are the estimators' business (docs/tables.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from symgrove.cli._common import nearest
+from symgrove.cli._common import nearest, tell
 from symgrove.cli.tables import DataTable
 from symgrove.models.columns import TableColumn, TableColumns
 from symgrove.models.document import Entries
@@ -25,11 +25,15 @@ TASKS = ("auto", "regression", "classification")
 MOST_CLASSES = 10  # of whole numbers that are taken for labels
 
 
-def check_options(missing: str, text: str, task: str) -> None:
-    """Refuse words that options do not know."""
+def checked_options(missing: str, text: str, task: str) -> str:
+    """Refuse words that options do not know; what to do about missing values, in today's words."""
+    if missing in FORMER:
+        tell("note: --missing mean is no more; the median stands in")
+        missing = "median"
     for option, value, accepted in (("missing", missing, MISSING), ("text", text, TEXTS), ("task", task, TASKS)):
         if value not in accepted:
             raise ValueError(f"--{option} must be one of {', '.join(accepted)}, got {value!r}.")
+    return missing
 
 
 class TableFrame:
@@ -57,6 +61,56 @@ class TableFrame:
             n: np.isnan(c) if c.dtype.kind == "f" else np.array([v is None for v in c]) for n, c in self.given.items()
         }
         return {name: own for name, own in marks.items() if own.any()}
+
+
+class NamedColumns:
+    """Numbers with names of their columns: the little of a data frame that estimators ask of several targets."""
+
+    def __init__(self, values: Any, names: list[str]) -> None:
+        self.values = values
+        self.columns = names
+        self.shape = values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+class TableOptions(NamedTuple):
+    """What the options of a fit say about its table."""
+
+    target: str
+    features: Sequence[str]
+    ignore: Sequence[str]
+    missing: str
+    text: str
+    task: str
+
+
+class Prepared(NamedTuple):
+    """Rows to fit on; `target` and `missing` as they were given."""
+
+    X: TableFrame
+    y: Any
+    task: str
+    categorical: list[str]
+    target: str
+    missing: str
+
+
+def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[str] = ()) -> Prepared:
+    """What options make of a table, or a clear error."""
+    targets = targets_of(table, wanted.target)
+    names, texts = choose_columns(table, targets, wanted.features, wanted.ignore, wanted.text)
+    categorical = list(dict.fromkeys([*texts, *more_categorical]))
+    X = frame_of(table, names, categorical, "an option names the column")
+    rows = complete_rows(X, wanted.missing)
+    for name in targets:
+        rows = _with_target(table.column(name), rows, name, wanted.missing)
+    y, task = _targets_of(table, targets, rows, wanted.task)
+    return Prepared(X.take(rows), y, task, categorical, wanted.target, wanted.missing)
 
 
 def frame_of(table: DataTable, names: Sequence[str], categorical: Sequence[str], what: str) -> TableFrame:
@@ -187,7 +241,10 @@ def target_of(table: DataTable, name: str, rows: Sequence[int], task: str) -> tu
     values = [table.column(name)[i] for i in rows]
     if table.is_text(name):
         if task == "regression":
-            raise ValueError(f"the target {name!r} holds texts, which is no regression; leave out --task.")
+            raise ValueError(
+                f"the target {name!r} holds texts, which is no regression. Name a column of numbers, or classify: "
+                "symgrove fit without --task."
+            )
         return np.array([table.texts(name)[i] for i in rows]), "classification"
     is_whole = all(float(v).is_integer() and abs(v) < 2**53 for v in values)
     is_few = is_whole and len(set(values)) <= MOST_CLASSES
@@ -197,3 +254,26 @@ def target_of(table: DataTable, name: str, rows: Sequence[int], task: str) -> tu
             raise ValueError(f"the target {name!r} holds numbers that are not whole (or beyond 2^53): no classes.")
         return np.array([int(v) for v in values]), found
     return np.array(values, dtype=np.float64), found
+
+
+def _with_target(column: list[Any], rows: list[int], target: str, missing: str) -> list[int]:
+    """Rows that have a target."""
+    known = [i for i in rows if column[i] is not None]
+    n = len(rows) - len(known)
+    if n and missing == "error":
+        raise ValueError(f"{n} rows have no value of the target {target!r}. Choose --missing drop to leave them out.")
+    if not known:
+        raise ValueError("no complete rows are left.")
+    if n:
+        tell(f"note: {n} rows without a value of the target are left out")
+    return known
+
+
+def _targets_of(table: Any, targets: list[str], rows: list[int], task: str) -> tuple[Any, str]:
+    """The target and the task; several targets are numbers, a column for each."""
+    if len(targets) == 1:
+        return target_of(table, targets[0], rows, task)
+    if task == "classification":
+        raise ValueError(f"classes have one target, got {len(targets)}; fit a model for each.")
+    columns = [target_of(table, name, rows, "regression")[0] for name in targets]
+    return NamedColumns(np.stack(columns, axis=1), targets), "regression"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model
+from symgrove.cli.fronts import end_of, fronts_as_values, print_fronts
 from symgrove.cli.outputs import check_printable
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def show(
             "members": [_member(m, style, digits) for m in _heaviest(estimator, members)],
             "consensus": [part._asdict() for part in estimator.consensus(5)] if len(estimator.ensemble_) > 1 else [],
             "notes": columns_of(estimator).notes,
+            "fronts": fronts_as_values(estimator, style, digits),
             "equations": estimator.formula(style).splitlines() if has_named_parts(estimator) else [],
         }
         if as_json:
@@ -92,7 +94,7 @@ def _print(found: dict[str, Any]) -> None:
 def _print_model(found: dict[str, Any]) -> None:
     echo(f"{found['estimator']}: {found['n_members']} members, {found['size']} nodes in all")
     if found["generations"] is None:  # a search
-        echo(f"searched, stopped by {found['stopped_by']}")
+        echo(f"searched; {end_of(found['stopped_by'])}")
     else:
         echo(f"evolved for {found['generations']} generations, stopped by {found['stopped_by']}")
     if found["classes"] is not None:
@@ -106,6 +108,9 @@ def _print_model(found: dict[str, Any]) -> None:
         echo("\nthe model")
         for line in found["equations"]:
             echo(f"  {line}")
+        return
+    if found["fronts"]:
+        print_fronts(found["fronts"])
         return
     if found["members"]:
         echo(f"\nthe {len(found['members'])} heaviest members (weight, nodes, formula)")

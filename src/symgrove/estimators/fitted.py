@@ -12,9 +12,11 @@ from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.input import checked_rows, columns_of
+from symgrove.estimators.law import LawRegressor
 from symgrove.estimators.regressor import Regressor
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.document import Document
+from symgrove.models.front import FrontPoint
 from symgrove.models.intervals import Intervals
 from symgrove.models.model import Names
 from symgrove.models.out_of_bag import RowsLeftOut
@@ -115,6 +117,12 @@ def has_named_parts(estimator: Estimator) -> bool:
     """Whether formulas name parts of the model, which is then best shown whole."""
     model = estimator.model_
     return isinstance(model, ProgramModel) and any(ensemble.named for ensemble in model.ensembles)
+
+
+def fronts_of(estimator: Estimator) -> list[list[FrontPoint]]:
+    """A front of formulas for each target; none of methods that have no front, and of files that hold none."""
+    front = getattr(estimator, "front_", None) if isinstance(estimator, LawRegressor) else None
+    return [] if front is None else [list(own) for own in (front if target_names_of(estimator) else [front])]
 
 
 def uncertainty_of(estimator: Estimator) -> Intervals | Correction | None:

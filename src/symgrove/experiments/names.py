@@ -19,3 +19,6 @@ NAMES = (
     "grove",
     "intervals",
 )
+# Not a study of tables: equations to find again, run by `experiments/law_study.py`.
+LAWS = "laws"
+LAWS_FILE = "laws.jsonl"

@@ -105,7 +105,7 @@ def write_results(
         return figures.draw(study, rows, tasks, out, n_runs)
     if study.kind == "comparison":
         result = compare_methods(study, rows, tasks, n_runs)
-        return [*_write_page(page_of_comparison(result), out, study.name), *rank_diagram.draw(result, out)]
+        return [*write_page(page_of_comparison(result), out, study.name), *rank_diagram.draw(result, out)]
     if study.kind == "intervals":
         page = page_of_intervals(study, rows, tasks, n_runs)
     elif study.kind == "pruning":
@@ -113,11 +113,11 @@ def write_results(
     else:
         table = tables.make_table(study, rows, tasks, n_runs)
         page = tables.page_of_table(table)
-        return _write_page(page, out, study.name, latex=table_to_latex(table, [*page.paragraphs[1:], *page.notes]))
-    return _write_page(page, out, study.name)
+        return write_page(page, out, study.name, latex=table_to_latex(table, [*page.paragraphs[1:], *page.notes]))
+    return write_page(page, out, study.name)
 
 
-def _write_page(page: tables.Page, out: Path, name: str, latex: str = "") -> list[Path]:
+def write_page(page: tables.Page, out: Path, name: str, latex: str = "") -> list[Path]:
     """A page in all formats."""
     texts = {"md": tables.to_markdown(page), "tex": latex or to_latex(page), "html": tables.to_html(page)}
     written = []
@@ -136,7 +136,7 @@ def write_summary(out: Path, studies: Sequence[Study], n_runs: int | None = None
     shown: dict[str, Row] = {}
     every_task = {dataset: task for study in studies for dataset, task in tasks_of(study, {}).items()}
     page_of_all = page_of_conclusions(studies, rows, every_task, n_runs)
-    blocks = [_write_page(page_of_all, out, "conclusions")[0].read_text(encoding="utf-8").rstrip()]
+    blocks = [write_page(page_of_all, out, "conclusions")[0].read_text(encoding="utf-8").rstrip()]
     for study in studies:
         tasks = tasks_of(study, {})
         own = {run.key: rows[run.key] for run in study.plan(n_runs, tasks) if run.key in rows}

@@ -76,15 +76,15 @@ def append_row(file: Path, row: Row) -> None:
 
 
 @contextmanager
-def only_process(folder: Path) -> Iterator[None]:
-    """Refuse a second process that would write to the same folder; released however this one ends."""
+def only_process(folder: Path, name: str = RUNS_FILE) -> Iterator[None]:
+    """Refuse a second process that would write to the same file of rows; released however this one ends."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl
     except ImportError:  # not on Windows
         yield
         return
-    with (folder / RUNS_FILE).open("a") as stream:
+    with (folder / name).open("a") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -116,13 +116,30 @@ def run_all(
     again : bool
         Do all of them, also those that are there: the last row of a run counts.
     """
-    file = out / RUNS_FILE
-    with only_process(out):
+    return do_missing(
+        runs, lambda run: delayed(run_one)(run, data[run.dataset]), out / RUNS_FILE, n_jobs, show, again=again
+    )
+
+
+def do_missing(
+    runs: Sequence[Any],
+    call: Callable[[Any], Any],
+    file: Path,
+    n_jobs: int | None = None,
+    show: Callable[[int, int, float], None] | None = None,
+    *,
+    again: bool = False,
+) -> dict[str, Row]:
+    """Do the runs, of any kind with a `key`, whose rows a file does not have; returns all rows.
+
+    `call` makes joblib's delayed call of a run, which gives its row.
+    """
+    with only_process(file.parent, file.name):
         rows = read_rows(file)
         wanted = {run.key: run for run in runs}
         missing = [run for key, run in wanted.items() if again or rows.get(key, {"error": ""})["error"] is not None]
         start = time.perf_counter()
-        for n_done, row in enumerate(_results(missing, data, n_jobs), start=1):
+        for n_done, row in enumerate(_results([call(run) for run in missing], n_jobs), start=1):
             append_row(file, row)
             rows[row["key"]] = row
             if show is not None:
@@ -131,11 +148,10 @@ def run_all(
     return rows
 
 
-def _results(runs: Sequence[Run], data: Mapping[str, DataSet], n_jobs: int | None) -> Iterator[Row]:
+def _results(calls: Sequence[Any], n_jobs: int | None) -> Iterator[Row]:
     """Rows as they come."""
-    if not runs:
+    if not calls:
         return
-    calls = [delayed(run_one)(run, data[run.dataset]) for run in runs]
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     except ValueError:  # a backend that returns all results at the end: a few at a time
