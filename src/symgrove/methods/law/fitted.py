@@ -6,7 +6,7 @@ of the rows held out is not: those are rows of the user's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import NamedTuple
@@ -18,8 +18,10 @@ from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.law.choosing import Entry, choose, entries_of, in_units
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
+from symgrove.methods.law.rules import Rules
 from symgrove.methods.law.search import search
 from symgrove.methods.law.task import LawTask
+from symgrove.methods.law.units import Units, no_units
 from symgrove.methods.problem import Problem
 from symgrove.models.document import (
     Allowance,
@@ -49,6 +51,14 @@ class LawSettings(NamedTuple):
     end: float
     check: Callable[[], bool]
     tell: Callable[[str, Findings], None]
+    units: Sequence[Units] | None = None  # for each target
+    max_size: int | None = None
+    nested: Mapping[str, Mapping[str, int]] = {}  # see `Rules`
+
+    def rules(self, target: int, features: NDArray[np.intp], n_features: int) -> Rules:
+        """Of a search among some of the features."""
+        units = no_units(n_features) if self.units is None else self.units[target]
+        return Rules(units.of(features), self.max_size, self.nested)
 
 
 class Front(NamedTuple):
@@ -74,7 +84,8 @@ def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
 
     varies = bool(np.ptp(y[seen]) > 0)  # else the mean is all that there is to find
     end = settings.end if varies else -np.inf
-    task = LawTask(*rows_of(seen), seed, settings.functions, end, settings.check)
+    rules = settings.rules(target, features, X.shape[1])
+    task = LawTask(*rows_of(seen), seed, settings.functions, end, settings.check, rules)
     outcome = search(task, settings.tell)
     everything = RowSet(*rows_of(np.arange(len(y))))
     entries = entries_of(outcome, everything, RowSet(*rows_of(held_out)), features.tolist(), X.shape[1])
