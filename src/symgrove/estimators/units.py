@@ -58,11 +58,12 @@ def units_of_fit(
     ]
     of_targets = [read(own, "of the target") for own in targets]
     base = sorted({name for own in (*of_columns, *of_targets) for name in own})
-    features = np.array([
+    of_features = [
         _vector(own if k == 0 and column.categories is None else {}, base)
         for own, column in zip(of_columns, columns, strict=True)
-        for k in range(column.n_features)
-    ]).reshape(-1, len(base))  # fmt: skip
+        for k in range(column.n_features)  # after the number itself, [... is missing]
+    ]
+    features = np.array(of_features).reshape(len(of_features), len(base))
     found = [Units(features, np.array(_vector(own, base)), are_free) for own in of_targets]
     for own, text, dimension in zip(found, targets, of_targets, strict=True):
         if not are_free and not Exponents(features).has(own.target):

@@ -65,7 +65,7 @@ def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, f
     checks = None if task.rules is None else RuleChecks(formulas, task.rules)
     findings = Findings(formulas, task.few, task.some, task.rows, task.is_over, checks)
     stop = _Stop(task, findings)
-    reason = "everything"
+    reason = ""
     for step in _steps(task, findings):
         findings.free_best(N_FREED)
         findings.polish_best(N_POLISHED)
@@ -74,6 +74,7 @@ def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, f
         if ended:
             reason = ended
             break
+    reason = reason or ("time" if task.is_over() else "everything")
     return Outcome(formulas, findings, front_of(findings), reason)
 
 

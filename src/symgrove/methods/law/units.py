@@ -26,8 +26,8 @@ PARTS = 6
 FREE_CHOICES = {
     3: (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5),
     5: (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5),
-    7: (0.0, 1.0, -1.0, 2.0, -2.0),
-    10: (0.0, 1.0, -1.0),
+    6: (0.0, 1.0, -1.0, 2.0, -2.0),
+    9: (0.0, 1.0, -1.0),
 }
 MOST_FREE = max(FREE_CHOICES)
 LARGEST_EXPONENT, LARGEST_SUM = 4.0, 14.0  # of enumerated monomials, and of the sizes of their exponents
@@ -163,10 +163,10 @@ class Exponents:
         size = np.abs(found)
         usable = (size.max(axis=1, initial=0.0) <= LARGEST_EXPONENT) & (size.sum(axis=1) <= LARGEST_SUM)
         found = found[usable & (size.sum(axis=1) > 0)]
-        own = np.array([[cost.get(p, 2 + abs(p)) if p else 0.0 for p in row] for row in found.tolist()])
-        if not len(found):
-            return []
-        return [tuple(row) for row in found[np.argsort(own.sum(axis=1), kind="stable")[:n_most]].tolist()]
+        distinct, places = np.unique(found, return_inverse=True)
+        costs = np.array([cost.get(p, 2 + abs(p)) if p else 0.0 for p in distinct.tolist()])
+        own = costs[places].reshape(found.shape).sum(axis=1)
+        return [tuple(row) for row in found[np.argsort(own, kind="stable")[:n_most]].tolist()]
 
 
 def _fraction(value: float) -> Fraction:
