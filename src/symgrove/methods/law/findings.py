@@ -85,8 +85,10 @@ class Findings:
         """A candidate; its constants suit the rows that it was found on."""
         if not all(map(math.isfinite, values)):
             return
-        if self.checks is not None and not self.checks.may_become_small(root, len(values)):
+        small = (root, values) if self.checks is None else self.checks.small_enough(root, values)
+        if small is None:
             return
+        root, values = small
         if not self._is_allowed(root):
             if self.checks is None or not self.checks.rules.units.constants_have_units:
                 return

@@ -14,6 +14,7 @@ from symgrove.methods.law.functions import FUNCTIONS
 from symgrove.methods.law.units import DIGITS, Units
 
 _NAME_OF = {own.primitive: name for name, own in FUNCTIONS.items()}
+NEARLY_ONE = 0.1
 _SMALLEST = 10.0**-DIGITS
 
 
@@ -64,14 +65,17 @@ class RuleChecks:
         """Whether it is small enough."""
         return self.rules.max_size is None or self.formulas.size(root) <= self.rules.max_size
 
-    def may_become_small(self, root: int, n_free: int) -> bool:
-        """Whether it is small enough, or would be if constants turned out to be one."""
-        most = self.rules.max_size
+    def small_enough(self, root: int, values: tuple[float, ...]) -> tuple[int, tuple[float, ...]] | None:
+        """The formula, without constants that are nearly one if it is too large with them; None if it stays so."""
+        most, formulas = self.rules.max_size, self.formulas
         if most is None or self.allow_size(root):
-            return True
-        if self.formulas.size(root) - 2 * n_free > most:  # a constant is a node, and often a product is one more
-            return False
-        return self.allow_size(self.formulas.with_values(root, [1.0] * n_free))
+            return root, values
+        if formulas.size(root) - 2 * len(values) > most:  # a constant is a node, and often a product is one more
+            return None
+        fixed = [1.0 if abs(value - 1.0) < NEARLY_ONE else None for value in values]
+        root = formulas.with_values(root, fixed)
+        left = tuple(value for value, own in zip(values, fixed, strict=True) if own is None)
+        return (root, left) if self.allow_size(root) else None
 
     # Units
 
