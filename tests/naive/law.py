@@ -62,3 +62,33 @@ def divides_by_zero_between_rows(forest, root, columns):
     divisors = [forest.children(n)[1] for n in forest.reachable([root]) if forest.name(n) == "plain_div"]
     values = [value_of(forest, own, columns) for own in divisors]
     return any(not own.min() * own.max() > 0 for own in values)
+
+
+def dimension(expression, dimensions):
+    """Exponents of base units of a SymPy expression whose numbers have no unit; None if it is wrong in units."""
+    n_base = len(next(iter(dimensions.values())))
+    if expression.is_number:
+        return np.zeros(n_base)
+    if expression.is_Symbol:
+        return np.array(dimensions[expression.name], dtype=float)
+    own = [dimension(part, dimensions) for part in expression.args]
+    if any(each is None for each in own):
+        return None
+    if expression.is_Add:
+        return own[0] if all(np.allclose(own[0], each) for each in own) else None
+    if isinstance(expression, sympy.Abs):  # a root of a square
+        return own[0]
+    if expression.is_Mul:
+        return np.sum(own, axis=0)
+    if expression.is_Pow and expression.exp.is_number:
+        return float(expression.exp) * own[0]
+    return np.zeros(n_base) if all(np.allclose(each, 0) for each in own) else None
+
+
+def monomials(dimensions, wanted, choices):
+    """All exponents, of some choices, whose product has a dimension."""
+    return {
+        exponents
+        for exponents in itertools.product(choices, repeat=len(dimensions))
+        if np.allclose(np.array(exponents) @ dimensions, wanted) and any(exponents)
+    }

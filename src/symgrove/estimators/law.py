@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from symgrove._checks import check_whole
+from symgrove.estimators.law_rules import check_rules
 from symgrove.estimators.parameters import EvolutionParameters, check_choice, check_evolution
 from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
+from symgrove.estimators.units import check_units, units_of_fit, warn_without_formula
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
@@ -21,6 +23,7 @@ from symgrove.methods.law.choosing import RULES
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.fitted import LawSettings, Searched, find_front, model_of
 from symgrove.methods.law.functions import CHOICES
+from symgrove.methods.law.units import Units
 from symgrove.methods.law.warm_up import compile_kernels
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
@@ -54,6 +57,18 @@ class LawRegressor(Regressor):
         see, a fifth of them, at most 2,000. one_se: the smallest whose error there is within one standard error of
         that. mdl: of those within one standard error, the one with which data and formula are described in the fewest
         bits. A number: the best of at most this size. `use` changes it after the fit.
+    units : dict, optional
+        A unit for each column, by its name or place, as pint writes it: {"m": "kg", "v": "m/s"}; "" is none. Then only
+        formulas are searched that are right in units. Needs pint and `target_unit`. See docs/law.md.
+    target_unit : str, optional
+        Unit of y; a list of them for several targets.
+    constants_have_units : bool, default=False
+        Whether constants have what unit a formula needs; else they are numbers.
+    max_size : int, optional
+        The most nodes that a formula may have.
+    nested_constraints : dict, optional
+        For a function, how many of others may be nested in it, as of PySR: {"sin": {"sin": 0, "cos": 0}} means neither
+        within a sine. By default, everything may be.
     categorical_features : "from_dtype", None or array-like, default='from_dtype'
         As of the other estimators.
     max_time : float, optional
@@ -101,6 +116,11 @@ class LawRegressor(Regressor):
         *,
         functions: Any = CHOICES,
         choose: Any = "mdl",
+        units: Any = None,
+        target_unit: Any = None,
+        constants_have_units: bool = False,
+        max_size: int | None = None,
+        nested_constraints: Any = None,
         categorical_features: Any = "from_dtype",
         max_time: float | None = None,
         calibration: float | None = None,
@@ -111,6 +131,11 @@ class LawRegressor(Regressor):
     ) -> None:
         self.functions = functions
         self.choose = choose
+        self.units = units
+        self.target_unit = target_unit
+        self.constants_have_units = constants_have_units
+        self.max_size = max_size
+        self.nested_constraints = nested_constraints
         self.categorical_features = categorical_features
         self.max_time = max_time
         self.calibration = calibration
@@ -123,6 +148,8 @@ class LawRegressor(Regressor):
         for function in self._functions():
             check_choice("functions", function, CHOICES)
         _check_choose(self.choose)
+        check_units(self.units, self.target_unit, self.constants_have_units)
+        check_rules(self.max_size, self.nested_constraints)
         shared = ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")
         check_evolution(EvolutionParameters(**{name: getattr(self, name) for name in shared}))
 
@@ -131,6 +158,10 @@ class LawRegressor(Regressor):
         if not isinstance(given, (list, tuple)):
             raise TypeError(f"functions must be a list or tuple of names, got {given!r}.")
         return tuple(given)
+
+    def _units(self, problem: Problem) -> list[Units] | None:
+        n_targets, are_free = problem.task.n_targets, bool(self.constants_have_units)
+        return units_of_fit(self.units, self.target_unit, self.columns_, n_targets, are_free=are_free)
 
     # Fitting
 
@@ -154,8 +185,11 @@ class LawRegressor(Regressor):
         given: tuple[Any, Any] | None = None,
     ) -> Finished:
         end = np.inf if limits.max_time is None else time.perf_counter() + limits.max_time
-        settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell)
+        units = self._units(problem)
+        rules = units, self.max_size, self.nested_constraints or {}
+        settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell, *rules)
         fronts = [find_front(problem, k, settings) for k in range(problem.task.n_targets)]
+        warn_without_formula(units, [front.entries for front in fronts])
         training = problem.training
         fallbacks = [float(np.average(target, weights=training.weight)) for target in training.targets]
         owners = [] if self.columns_.is_plain else [self.columns_.owners]

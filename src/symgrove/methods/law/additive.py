@@ -14,10 +14,12 @@ from symgrove.methods.law.library import Atoms
 from symgrove.methods.law.pairs import BestPairs, best_pairs, limit_of
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, Transform, offer_linear, transformed
+from symgrove.methods.law.units import is_zero
 
 Matrix = NDArray[np.float64]
 N_ALONE, N_LEFT, N_PER_ATOM = 60, 1200, 40
 N_PAIRS, N_PAIRS_OFFERED, N_FOR_THIRD, N_THIRD = 600, 300, 250, 80
+FEWEST_FOR_THIRD = 3  # atoms
 SMALLEST_TARGET = 1e-12  # that a constant leaves, as a share
 SMALLEST_REST = 2e-4  # of an atom that a constant leaves
 
@@ -63,10 +65,12 @@ class _Sums:
         transform: Transform,
         multiplier: int,
         order: NDArray[np.intp],
+        *,
+        has_constant: bool,
     ) -> None:
         self.task, self.findings, self.atoms = task, findings, atoms
         self.transform, self.multiplier = transform, multiplier
-        self.order = order
+        self.order, self.has_constant = order, has_constant
         self.best: list[tuple[int, int]] = []
 
     @classmethod
@@ -76,17 +80,25 @@ class _Sums:
         values = findings.formulas.predict(multiplier, task.scanned)
         if transformed(transform, task.scanned, values) is None:
             return None
-        order = np.argsort(atoms.library.cost, kind="stable")
-        return cls(task, findings, atoms, transform, multiplier, order)
+        wanted = atoms.wanted * transform.degree
+        has_constant = bool(is_zero(wanted))
+        if not transform.degree and not is_zero(atoms.wanted):
+            return None  # a function of what has a unit
+        library = atoms.library
+        order = np.argsort(library.cost, kind="stable")
+        order = order[library.dimension[order] == library.table.id(wanted)]
+        if not order.size:
+            return None
+        return cls(task, findings, atoms, transform, multiplier, order, has_constant=has_constant)
 
     def _vectors(self) -> tuple[NDArray[np.float32], Matrix] | None:
-        """Unit vectors of all atoms without their mean, and of the target."""
+        """Unit vectors of the atoms and of the target, without their means where a constant may be added."""
         own = transformed(
             self.transform, self.task.scanned, self.findings.formulas.predict(self.multiplier, self.task.scanned)
         )
         assert own is not None
         weight = own.weight / np.sqrt(np.mean(own.weight**2))
-        constant = weight / lengths_of(weight)
+        constant = weight / lengths_of(weight) if self.has_constant else np.zeros_like(weight)
         Z = self.atoms.library.values[self.order] * weight.astype(np.float32)
         before = lengths_of(Z)
         constant32 = constant.astype(np.float32)
@@ -108,6 +120,8 @@ class _Sums:
         if made is None:
             return
         Z, target = made
+        if len(Z) < (FEWEST_FOR_THIRD if n_atoms == 3 else n_atoms):
+            return
         if n_atoms == 3:
             for i, j, k in self._with_third(Z, target):
                 self._offer(i, j, k)
@@ -123,10 +137,13 @@ class _Sums:
             self._offer(i, j)
 
     def _offer(self, *places: int) -> None:
+        if self.task.is_over():
+            return
         library, formulas = self.atoms.library, self.findings.formulas
         terms = [library.formula(int(self.order[i]), formulas) for i in places]
         origin = f"{self.transform.name} as a sum of {len(terms)}"
-        offer_linear(self.findings, self.transform, self.multiplier, terms, origin)
+        constants = (True, False) if self.has_constant else (False,)
+        offer_linear(self.findings, self.transform, self.multiplier, terms, origin, constants=constants)
 
     def _with_third(self, Z: NDArray[np.float32], target: Matrix) -> list[tuple[int, int, int]]:
         """Pairs with one more atom, the best of all."""

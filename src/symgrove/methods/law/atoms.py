@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from symgrove.blas import product
 from symgrove.methods.law.algebra import lengths_of
 from symgrove.methods.law.formulas import LawFormulas
+from symgrove.methods.law.units import DimensionTable, Ids
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.intp]
@@ -34,6 +35,15 @@ class Recipe(NamedTuple):
     exponents: tuple[float, ...] = ()
 
 
+class _Made(NamedTuple):
+    """What may become atoms."""
+
+    values: Floats
+    cost: NDArray[np.int64]
+    recipe_of: Callable[[int], Recipe]
+    dimension: Ids
+
+
 class AtomLibrary:
     """Atoms in the order in which they were added.
 
@@ -43,9 +53,16 @@ class AtomLibrary:
     cost : (n_atoms,)
         Of writing them down, in small whole numbers; combinations of cheap ones come first.
     recipes : list of Recipe
+    table : DimensionTable
+    dimension : (n_atoms,)
+        Their dimensions, as numbers of the table. What must not be added is not, and functions have operands without
+        unit.
     """
 
-    def __init__(self, n_rows: int, n_most: int) -> None:
+    def __init__(self, n_rows: int, n_most: int, n_base: int = 0, is_over: Callable[[], bool] = lambda: False) -> None:
+        self.table = DimensionTable(n_base)
+        self.is_over = is_over
+        self._dimension = np.zeros(n_most, dtype=np.int64)
         self._values = np.empty((n_most, n_rows), dtype=np.float32)
         self._cost = np.zeros(n_most, dtype=np.int64)
         self.recipes: list[Recipe] = []
@@ -66,10 +83,28 @@ class AtomLibrary:
         """Costs of all atoms."""
         return self._cost[: len(self)]
 
+    @property
+    def dimension(self) -> Ids:
+        """Dimensions of all atoms."""
+        return self._dimension[: len(self)]
+
+    def without_unit(self, places: Places) -> Places:
+        """Those of some atoms that are numbers."""
+        return places[self.dimension[places] == 0]
+
     def add(
-        self, values: Floats, cost: NDArray[np.int64], recipe_of: Callable[[int], Recipe], n_most: int | None = None
+        self,
+        values: Floats,
+        cost: NDArray[np.int64],
+        recipe_of: Callable[[int], Recipe],
+        n_most: int | None = None,
+        dimension: Ids | None = None,
     ) -> Places:
-        """Add what is usable and new; places of all that are usable, twins included, each once."""
+        """Add what is usable and new; places of all that are usable, twins included, each once.
+
+        Twins have the same dimension.
+        """
+        dimension = np.zeros(len(values), dtype=np.int64) if dimension is None else dimension
         with np.errstate(all="ignore"):
             length = lengths_of(values)
             largest = np.abs(values).max(axis=1)
@@ -79,7 +114,7 @@ class AtomLibrary:
             projected *= np.where(projected[:, :1] < 0, -1.0, 1.0)
         keys = np.zeros(len(values), dtype=np.int64)
         rounded = np.round(projected[usable] * DIGITS).astype(np.int64)
-        keys[usable] = rounded[:, 0] * (1 << 30) + rounded[:, 1]
+        keys[usable] = rounded[:, 0] * (1 << 30) + rounded[:, 1] + (dimension[usable] << 50)
         room = len(self._values) if n_most is None else min(len(self._values), len(self) + n_most)
         found: dict[int, None] = {}
         fresh: list[int] = []
@@ -97,6 +132,7 @@ class AtomLibrary:
         n_after = n_before + len(fresh)
         self._values[n_before:n_after] = values[fresh]
         self._cost[n_before:n_after] = cost[fresh]
+        self._dimension[n_before:n_after] = dimension[fresh]
         self.recipes.extend(recipe_of(i) for i in fresh)
         return np.array([*found], dtype=np.intp)
 
@@ -107,49 +143,67 @@ class AtomLibrary:
 
     # Combinations
 
-    def pairs(self, operation: str, left: Places, right: Places, n_most: int, *, is_symmetric: bool = False) -> Places:
-        """Atoms of two, the cheapest first."""
+    def pairs(
+        self,
+        operation: str,
+        left: Places,
+        right: Places,
+        n_most: int,
+        *,
+        is_symmetric: bool = False,
+        wanted: Ids | None = None,
+    ) -> Places:
+        """Atoms of two, the cheapest first; where dimensions are `wanted`, only those that have one of them."""
         if not (left.size and right.size and n_most > 0):
             return np.zeros(0, dtype=np.intp)
         a, b = np.repeat(left, right.size), np.tile(right, left.size)
         if is_symmetric:
             a, b = a[a < b], b[a < b]
+        dimension = self.table.of_pairs(operation, self.dimension[a], self.dimension[b])
+        if self.table.n_base:
+            kept = dimension >= 0 if wanted is None else np.isin(dimension, wanted)
+            a, b, dimension = a[kept], b[kept], dimension[kept]
         cost = self.cost[a] + self.cost[b] + 1
         order = np.argsort(cost, kind="stable")[: 4 * n_most]
-        a, b, cost = a[order], b[order], cost[order]
+        a, b, cost, dimension = a[order], b[order], cost[order], dimension[order]
         combine = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operation]
 
-        def make(some: slice) -> tuple[Floats, NDArray[np.int64], Callable[[int], Recipe]]:
+        def make(some: slice) -> _Made:
             own_a, own_b = a[some], b[some]
             with np.errstate(all="ignore"):
                 values = combine(self._values[own_a], self._values[own_b])
-            return values, cost[some], lambda i: Recipe(operation, int(own_a[i]), int(own_b[i]))
+            return _Made(values, cost[some], lambda i: Recipe(operation, int(own_a[i]), int(own_b[i])), dimension[some])
 
         return self._in_parts(a.size, n_most, make)
 
     def mapped(
         self, operation: str, places: Places, number: float, n_most: int, more_cost: int, of: Callable[[Floats], Floats]
     ) -> Places:
-        """Atoms of one and a number."""
+        """Atoms of one and a number: powers, and functions and sums of what has no unit."""
+        if operation == "power":
+            dimension = self.table.of_powers(self.dimension[places], number)
+        else:
+            places = self.without_unit(places)
+            dimension = np.zeros(places.size, dtype=np.int64)
 
-        def make(some: slice) -> tuple[Floats, NDArray[np.int64], Callable[[int], Recipe]]:
+        def make(some: slice) -> _Made:
             own = places[some]
             with np.errstate(all="ignore"):
                 values = of(self._values[own]).astype(np.float32, copy=False)
-            return values, self.cost[own] + more_cost, lambda i: Recipe(operation, int(own[i]), number=number)
+            cost = self.cost[own] + more_cost
+            return _Made(values, cost, lambda i: Recipe(operation, int(own[i]), number=number), dimension[some])
 
         return self._in_parts(places.size, n_most, make)
 
-    def _in_parts(
-        self, n: int, n_most: int, make: Callable[[slice], tuple[Floats, NDArray[np.int64], Callable[[int], Recipe]]]
-    ) -> Places:
+    def _in_parts(self, n: int, n_most: int, make: Callable[[slice], _Made]) -> Places:
         found: list[Places] = []
         before = len(self)
         for start in range(0, n, N_AT_ONCE):
             left = n_most - (len(self) - before)
-            if left <= 0:
+            if left <= 0 or self.is_over():
                 break
-            found.append(self.add(*make(slice(start, start + N_AT_ONCE)), left))
+            made = make(slice(start, start + N_AT_ONCE))
+            found.append(self.add(made.values, made.cost, made.recipe_of, left, made.dimension))
         return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
 
     # As formulas

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from symgrove.blas import product
 from symgrove.methods.law import pair_kernels
+from symgrove.methods.law.atoms import Places
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.library import Atoms
 from symgrove.methods.law.pairs import BestPairs
@@ -45,7 +46,7 @@ def _search(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int, tr
     divided = _targets(task, findings, atoms, multiplier, transform)
     if not divided:
         return
-    order = np.argsort(library.cost, kind="stable")[:N_ATOMS]
+    order = library.without_unit(np.argsort(library.cost, kind="stable"))[:N_ATOMS]
     V = library.values[order]
     V = V / (np.sqrt((V * V).mean(axis=1, keepdims=True)) + 1e-30)
     target = np.stack([own.target for own in divided])
@@ -61,6 +62,8 @@ def _search(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int, tr
         if task.is_over():
             return
     for i, j in [*best][:N_OFFERED]:
+        if task.is_over():
+            return
         own = divided[i]
         a = library.formula(own.place, formulas)
         factor = formulas.mul(multiplier, a) if own.is_above else formulas.div(multiplier, a)
@@ -70,12 +73,22 @@ def _search(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int, tr
 def _targets(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int, transform: Transform) -> list[_Divided]:
     library = atoms.library
     m = findings.formulas.predict(multiplier, task.scanned)
-    cheapest = np.argsort(library.cost, kind="stable")[:N_CHEAPEST]
-    places = np.unique(np.concatenate([cheapest, *(atoms.kinds[kind][:n] for kind, n in OF_KINDS)]))
+    # Only quotients without a unit are functions of something, plus a constant.
+    above, below = library.table.ids(np.array([atoms.wanted, -atoms.wanted])).tolist()
+
+    def suiting(places: Places) -> Places:
+        return places[np.isin(library.dimension[places], (above, below))]
+
+    cheapest = suiting(np.argsort(library.cost, kind="stable"))[:N_CHEAPEST]
+    kinds = [suiting(atoms.kinds[kind])[:n] for kind, n in OF_KINDS]
     found = []
-    for place in places.tolist():
+    for place in np.unique(np.concatenate([cheapest, *kinds])).tolist():
+        if task.is_over():
+            break
         a = library.values[place].astype(np.float64)
         for is_above in (True, False) if transform.degree > 0 else (True,):
+            if library.dimension[place] != (above if is_above else below):
+                continue
             with np.errstate(all="ignore"):
                 own = transformed(transform, task.scanned, m * a if is_above else m / a)
             if own is None or own.usable.mean() < 0.97:

@@ -44,6 +44,8 @@ SHARE_OF_CONSTANTS, HEIGHT, N_DATA_VALUES = 0.2, 3, 1024
 
 def evolve(task: LawTask, findings: Findings) -> Iterator[str]:
     """Names of steps, each after its formulas were kept."""
+    if task.units.are_given:  # programs know of no units, and hardly one of them would be right
+        return
     evolution = _Evolution(task, findings)
     if not evolution.archive.by_size:  # no program has values that vary
         return
@@ -72,7 +74,7 @@ class _Evolution:
         shares = SHARES, SHARE_OF_CONSTANTS, HEIGHT
         self.vary = MixedVariation(source, columns[:, :N_DATA_VALUES], MOST_NODES, *shares)
         self.simple = np.unique(simple_terms(self.programs.forest, self.rows.features, bred))
-        self.archive = Archive(N_OF_SIZE, LARGEST_IN_FRONT)
+        self.archive = Archive(N_OF_SIZE, int(min(LARGEST_IN_FRONT, findings.most_nodes)))
         seeds = [program_of(findings.formulas, found, self.programs.forest) for found in findings.found.values()]
         first = self.vary.new(self.forest, N_FIRST, self.rng)
         self._enter(np.concatenate([self.simple, first, np.array([s for s in seeds if s is not None], dtype=np.int64)]))

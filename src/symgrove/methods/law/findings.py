@@ -13,6 +13,7 @@ from symgrove.methods.law.fitting import Fitting, error_of, fit, standard_errors
 from symgrove.methods.law.formulas import LawFormulas, RowSet
 from symgrove.methods.law.freeing import freed
 from symgrove.methods.law.numbers import simple_near
+from symgrove.methods.law.rules import RuleChecks
 
 SMALLEST_ERROR = 1e-19  # as a share of the target's variance; below, it is rounding
 N_BITS_BEHIND = 0.15  # for each row: candidates that are further behind the best are not fitted on all rows
@@ -56,6 +57,8 @@ class Findings:
         Rows to try constants on, to compare candidates on, and all rows.
     is_over : callable
         Whether the time is up.
+    checks : RuleChecks, optional
+        What does not keep the rules is not kept.
     """
 
     formulas: LawFormulas
@@ -63,6 +66,7 @@ class Findings:
     some: RowSet
     rows: RowSet
     is_over: Callable[[], bool]
+    checks: RuleChecks | None = None
     waiting: dict[tuple[float, int], Candidate] = field(default_factory=dict)
     found: dict[int, Found] = field(default_factory=dict)
     smallest: dict[int, Candidate] = field(default_factory=dict)
@@ -81,6 +85,16 @@ class Findings:
         """A candidate; its constants suit the rows that it was found on."""
         if not all(map(math.isfinite, values)):
             return
+        small = (root, values) if self.checks is None else self.checks.small_enough(root, values)
+        if small is None:
+            return
+        root, values = small
+        if not self._is_allowed(root):
+            if self.checks is None or not self.checks.rules.units.constants_have_units:
+                return
+            root, values = freed(self.formulas, root, values)  # constants in front of operands give them their units
+            if not self._is_allowed(root):
+                return
         error = error_of(self.formulas, root, self.some, values)
         if not error < self.variance:
             return
@@ -92,6 +106,15 @@ class Findings:
         key = round(math.log(error / self.variance + 1e-22), 3), round(bits)
         if key not in self.waiting or self.waiting[key].error > error:
             self.waiting[key] = candidate
+
+    def _is_allowed(self, root: int) -> bool:
+        return self.checks is None or self.checks.allow(root)
+
+    @property
+    def most_nodes(self) -> float:
+        """Of a formula."""
+        most = None if self.checks is None else self.checks.rules.max_size
+        return np.inf if most is None else most
 
     def _score(self, candidate: Candidate) -> float:
         return self.description(candidate.error, candidate.bits)
@@ -162,8 +185,8 @@ class Findings:
             fixed = [number if i == k else None for i in range(len(own.values))]
             root = formulas.with_values(own.root, fixed)
             left = tuple(v for i, v in enumerate(own.values) if i != k)
-            if len(formulas.free_of(root)) < len(left):
-                continue  # another constant has lost its meaning
+            if len(formulas.free_of(root)) < len(left) or not self._is_allowed(root):
+                continue  # another constant has lost its meaning, or its unit is missing now
             fitted = fit(formulas, root, self.rows, left, 5)
             if np.isfinite(fitted.error):
                 more = bits - 4.0 if number else 0.0
@@ -171,6 +194,8 @@ class Findings:
 
     def keep(self, own: Found) -> None:
         """Remember a formula that was fitted, with its size."""
+        if self.checks is not None and not (self.checks.allow_size(own.root) and self.checks.allow(own.root)):
+            return
         known = self.found.get(own.root)
         if known is None or known.error > own.error:
             self.found[own.root] = own._replace(size=self.formulas.size(own.root))

@@ -6,8 +6,10 @@ of the rows held out is not: those are rows of the user's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
@@ -18,8 +20,10 @@ from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.law.choosing import Entry, choose, entries_of, in_units
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
+from symgrove.methods.law.rules import Rules
 from symgrove.methods.law.search import search
 from symgrove.methods.law.task import LawTask
+from symgrove.methods.law.units import Units, no_units
 from symgrove.methods.problem import Problem
 from symgrove.models.document import (
     Allowance,
@@ -38,7 +42,7 @@ from symgrove.rng import stream
 Matrix = NDArray[np.float64]
 SHARE_HELD_OUT, MOST_HELD_OUT = 0.2, 2000
 MOST_FEATURES = 10  # with more, the library has too few atoms of each
-N_TREES, N_ROWS_OF_TREES = 100, 2000
+N_TREES, N_AT_ONCE, N_ROWS_OF_TREES = 100, 10, 2000
 MOST_IN_SINGLE, MOST_EXTREME = 1e30, 1e40
 
 
@@ -49,6 +53,14 @@ class LawSettings(NamedTuple):
     end: float
     check: Callable[[], bool]
     tell: Callable[[str, Findings], None]
+    units: Sequence[Units] | None = None  # for each target
+    max_size: int | None = None
+    nested: Mapping[str, Mapping[str, int]] = {}  # see `Rules`
+
+    def rules(self, target: int, features: NDArray[np.intp], n_features: int) -> Rules:
+        """Of a search among some of the features."""
+        units = no_units(n_features) if self.units is None else self.units[target]
+        return Rules(units.of(features), self.max_size, self.nested)
 
 
 class Front(NamedTuple):
@@ -67,14 +79,16 @@ def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
     order = stream(seed, "held out").permutation(len(y))
     n_held_out = min(int(SHARE_HELD_OUT * len(y)), MOST_HELD_OUT)
     held_out, seen = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    features = features_that_matter(X[seen], y[seen], weight if weight is None else weight[seen], seed)
+    is_over = partial(_is_over, settings)
+    features = features_that_matter(X[seen], y[seen], weight if weight is None else weight[seen], seed, is_over)
 
     def rows_of(places: NDArray[np.intp]) -> tuple[Matrix, Matrix, Matrix | None]:
         return X[np.ix_(places, features)], y[places], None if weight is None else weight[places]
 
     varies = bool(np.ptp(y[seen]) > 0)  # else the mean is all that there is to find
     end = settings.end if varies else -np.inf
-    task = LawTask(*rows_of(seen), seed, settings.functions, end, settings.check)
+    rules = settings.rules(target, features, X.shape[1])
+    task = LawTask(*rows_of(seen), seed, settings.functions, end, settings.check, rules)
     outcome = search(task, settings.tell)
     everything = RowSet(*rows_of(np.arange(len(y))))
     entries = entries_of(outcome, everything, RowSet(*rows_of(held_out)), features.tolist(), X.shape[1])
@@ -90,14 +104,24 @@ def units_of(values: Matrix) -> Matrix:
     return np.asarray(np.where(is_extreme, np.exp2(np.round(np.log2(np.where(is_extreme, largest, 1.0)))), 1.0))
 
 
-def features_that_matter(X: Matrix, y: Matrix, weight: Matrix | None, seed: int) -> NDArray[np.intp]:
-    """Places of the features that trees use most, in their order; all if they are few."""
+def _is_over(settings: LawSettings) -> bool:
+    return time.perf_counter() > settings.end or settings.check()
+
+
+def features_that_matter(
+    X: Matrix, y: Matrix, weight: Matrix | None, seed: int, is_over: Callable[[], bool] = lambda: False
+) -> NDArray[np.intp]:
+    """Places of the features that trees use most, in their order; all if they are few. Fewer trees if time is up."""
     if X.shape[1] <= MOST_FEATURES:
         return np.arange(X.shape[1])
     some = stream(seed, "trees").permutation(len(y))[:N_ROWS_OF_TREES]
     forests = import_module("sklearn.ensemble")  # which loads more than imports of the package may
-    trees = forests.ExtraTreesRegressor(N_TREES, min_samples_leaf=2, random_state=seed % 2**31, n_jobs=1)
-    trees.fit(_in_single(X[some]), y[some], None if weight is None else weight[some])
+    rows = _in_single(X[some]), y[some], None if weight is None else weight[some]
+    trees = forests.ExtraTreesRegressor(0, min_samples_leaf=2, random_state=seed % 2**31, n_jobs=1, warm_start=True)
+    for n_trees in range(N_AT_ONCE, N_TREES + 1, N_AT_ONCE):
+        trees.set_params(n_estimators=n_trees).fit(*rows)
+        if is_over():
+            break
     return np.sort(np.argsort(-trees.feature_importances_, kind="stable")[:MOST_FEATURES])
 
 

@@ -8,15 +8,19 @@ from functools import partial
 from itertools import combinations, product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symgrove.forest.primitive_table import BUILTIN, Meaning
 from symgrove.methods.law.atoms import AtomLibrary, Floats, Places, Recipe
 from symgrove.methods.law.functions import FUNCTIONS
 from symgrove.methods.law.task import LawTask
 
+Matrix = NDArray[np.float64]
 Exponents = tuple[float, ...]
 MOST_ATOMS = 110_000
 N_MONOMIALS = 2500
+N_WITH_UNITS = 300  # monomials that are looked at where few of them suit
+N_OF_DIMENSION = 600  # monomials without a unit, and of each dimension that the target's powers have
 LARGEST_COST = 12
 # Cost of a factor x^p, besides 1 for each feature but the first.
 COST_OF_EXPONENT = {1.0: 1, -1.0: 1, 2.0: 2, -2.0: 2, 3.0: 3, -3.0: 3, 0.5: 2, -0.5: 2}
@@ -24,33 +28,41 @@ COST_OF_EXPONENT = {1.0: 1, -1.0: 1, 2.0: 2, -2.0: 2, 3.0: 3, -3.0: 3, 0.5: 2, -
 
 @dataclass
 class Atoms:
-    """A library, and places of the kinds of its atoms."""
+    """A library, and places of the kinds of its atoms; `wanted` is the dimension of what they are looked at for."""
 
     library: AtomLibrary
     monomials: Places
     kinds: dict[str, Places]
+    wanted: Matrix
 
     def of(self, *kinds: str) -> Places:
         """Places of some kinds, each once."""
         return np.unique(np.concatenate([self.kinds[kind] for kind in kinds]))
 
 
-def make_atoms(task: LawTask, active: Sequence[int]) -> Atoms:
-    """Atoms of some of the features."""
+def make_atoms(task: LawTask, active: Sequence[int], wanted: Matrix | None = None) -> Atoms:
+    """Atoms of some of the features, of which a formula of a dimension may be made; by default the target's.
+
+    There are few if the time is up.
+    """
     rows = task.scanned
-    library = AtomLibrary(rows.n_rows, MOST_ATOMS)
-    maker = _Maker(task, library, list(active))
+    library = AtomLibrary(rows.n_rows, MOST_ATOMS, task.units.n_base, task.is_over)
+    maker = _Maker(task, library, list(active), task.units.known_target if wanted is None else wanted)
     monomials = maker.monomials()
     kinds = {"monomials": monomials}
     for name, places in maker.everything(monomials):
         kinds[name] = places
-    return Atoms(library, monomials, kinds)
+    return Atoms(library, monomials, kinds, maker.wanted[1])
 
 
 class _Maker:
-    def __init__(self, task: LawTask, library: AtomLibrary, active: list[int]) -> None:
+    def __init__(self, task: LawTask, library: AtomLibrary, active: list[int], wanted: Matrix) -> None:
         self.task, self.library, self.active = task, library, active
         self.columns = task.scanned.columns
+        # Of sums for all powers of the target, and of what has no unit.
+        self.wanted = [np.zeros_like(wanted), *(degree * wanted for degree in (1.0, -1.0, 2.0, -2.0))]
+        self.wanted_ids = library.table.ids(np.array(self.wanted))
+        self.has_units = task.units.n_base > 0
 
     # Monomials
 
@@ -73,6 +85,8 @@ class _Maker:
                     full[j] = p
                 if any(full):
                     own.setdefault(tuple(full), int(sum(map(abs, full))))
+        for more in self._of_wanted_dimensions():
+            own.setdefault(more, int(sum(COST_OF_EXPONENT.get(p, 4) for p in more if p)))
         ordered = sorted(own.items(), key=lambda item: item[1])
         powers: dict[tuple[int, float], Floats] = {}
         values = np.ones((len(ordered), self.task.scanned.n_rows))
@@ -84,8 +98,28 @@ class _Maker:
                             powers[j, p] = np.power(self.columns[j], p)
                         values[place] *= powers[j, p]
         costs = np.array([cost for _, cost in ordered], dtype=np.int64)
-        made = self.library.add(values.astype(np.float32), costs, lambda i: Recipe("monomial", exponents=ordered[i][0]))
+        dimension = self.library.table.ids(
+            self.task.units.of_monomial(np.array([exponents for exponents, _ in ordered]))
+        )
+        with np.errstate(over="ignore"):
+            values32 = values.astype(np.float32)
+        made = self.library.add(
+            values32, costs, lambda i: Recipe("monomial", exponents=ordered[i][0]), dimension=dimension
+        )
         return self.library.cheapest(made)
+
+    def _of_wanted_dimensions(self) -> Iterator[Exponents]:
+        """Monomials that are not cheap enough to be there anyway."""
+        if not self.task.units.n_base:
+            return
+        active = np.array(self.active, dtype=np.intp)
+        system = self.task.exponents_of(active)
+        for wanted in self.wanted:
+            for exponents in system.monomials(wanted, COST_OF_EXPONENT, N_OF_DIMENSION):
+                full = np.zeros(self.task.n_features)
+                full[active] = exponents
+                if self._is_defined(full.tolist()):
+                    yield tuple(full.tolist())
 
     def _is_defined(self, exponents: Sequence[float]) -> bool:
         return all(p == int(p) or self.task.is_positive[j] for j, p in enumerate(exponents))
@@ -103,7 +137,10 @@ class _Maker:
         whole = np.array([i for i in monomials if all(p == int(p) for p in self.exponents_of(i))], dtype=np.intp)
         simple = np.array([i for i in whole if max(map(abs, self.exponents_of(i))) == 1], dtype=np.intp)
         lone = np.array([i for i in monomials if self._is_lone(i)], dtype=np.intp)
+        in_front = monomials[np.isin(library.dimension[monomials], self.wanted_ids)]
         arguments = _distinct(simple[:300], whole[:250])
+        if self.has_units:
+            arguments = library.without_unit(monomials)[: arguments.size]
         sums = self._sums(whole, lone)
         yield "sums", sums
         one = self._one_plus(arguments, whole)
@@ -115,10 +152,10 @@ class _Maker:
         yield "functions", functions
         one_f = self._one(functions[:2500], (1.0, -1.0), 5000)
         yield "1 + functions", one_f
-        products = library.pairs("*", monomials[:200], functions[:3000], 30_000)
+        products = library.pairs("*", in_front[:200], functions[:3000], 30_000)
         products = library.cheapest(products)
         yield "products", products
-        yield "1 + products", self._one(products[:5000], (1.0, -1.0), 10_000)
+        yield "1 + products", self._one(library.without_unit(products)[:5000], (1.0, -1.0), 10_000)
         some = _distinct(functions[:150], products[:400])
         yield (
             "features + products",
@@ -129,15 +166,17 @@ class _Maker:
         powers = self._powers(base[:1500])
         yield "powers", powers
         both = library.cheapest(_distinct(base[:800], powers[:2500]))
-        library.pairs("*", monomials[:40], both, 16_000)
+        library.pairs("*", monomials[: 150 if self.has_units else 40], both, 16_000, wanted=self.wanted_ids)
 
     def _sums(self, whole: Places, lone: Places) -> Places:
-        pairs, cheap = self.library.pairs, whole[:40]
+        # With units, most pairs must not be added.
+        n_cheap, n_whole = (N_WITH_UNITS, None) if self.has_units else (40, 300)
+        pairs, cheap = self.library.pairs, whole[:n_cheap]
         return _distinct(
             pairs("-", cheap, cheap, 900, is_symmetric=True),
             pairs("+", cheap, cheap, 900, is_symmetric=True),
-            pairs("-", lone, whole[:300], 1500),
-            pairs("+", lone, whole[:300], 1500),
+            pairs("-", lone, whole[:n_whole], 1500),
+            pairs("+", lone, whole[:n_whole], 1500),
         )
 
     def _one(self, places: Places, numbers: Sequence[float], n_most: int) -> Places:
@@ -155,12 +194,13 @@ class _Maker:
         return _distinct(first, self._one(arguments[:300], (2.0, -2.0, 0.5, -0.5, 1 / 3, -1 / 3), 1800))
 
     def _low_sums(self, sums: Places, whole: Places) -> tuple[Places, Places]:
-        """Simple sums, also times and over simple monomials; and squares of them."""
+        """Simple sums, also times and over simple monomials, if they have no unit; and squares of them."""
         library = self.library
+        others, no_unit = whole[: N_WITH_UNITS if self.has_units else 12], self.wanted_ids[:1]
         simplest = sums[library.cost[sums] <= 3]
-        more = [library.pairs(operation, simplest, whole[:12], 400) for operation in ("*", "/")]
+        more = [library.pairs(operation, simplest, others, 400, wanted=no_unit) for operation in ("*", "/")]
         low = library.cheapest(_distinct(simplest, *more, sums[(library.cost[sums] > 3) & (library.cost[sums] <= 5)]))
-        low = low[:900]
+        low = library.without_unit(low)[:900]
         return low, library.mapped("power", low, 2.0, 900, 1, np.square)
 
     def _functions(self, plain: Places, wide: Places) -> Places:

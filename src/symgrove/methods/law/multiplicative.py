@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from symgrove.blas import product
 from symgrove.methods.law.algebra import least_squares, lengths_of, orthonormal, without
+from symgrove.methods.law.atoms import Places
 from symgrove.methods.law.findings import Findings
+from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.library import Atoms
 from symgrove.methods.law.pairs import BestPairs, best_pairs, limit_of
 from symgrove.methods.law.task import LawTask
+from symgrove.methods.law.units import Exponents
 
 Matrix = NDArray[np.float64]
 N_ALONE, N_LEFT, N_PAIRS = 150, 3000, 1000
@@ -26,6 +29,14 @@ LARGEST_EXPONENT, LARGEST_POWER = 8.0, 6.0
 SMALLEST_TARGET = 1e-12  # that features leave, as a share
 SMALLEST_REST = 3e-5  # of an atom that features leave
 GRIDS = (0.5, 1.0)
+
+
+class _Logarithms(NamedTuple):
+    """Of the target's size and of features with one sign, (n_features, n_rows), with what rows weigh."""
+
+    target: Matrix
+    weight: Matrix
+    features: Matrix
 
 
 class _Columns(NamedTuple):
@@ -38,50 +49,70 @@ class _Columns(NamedTuple):
     common: NDArray[np.float32]
 
 
+class _Part(NamedTuple):
+    """A chosen atom on more rows."""
+
+    root: int
+    values: Matrix
+    is_factor: bool
+    dimension: Matrix
+
+
 def search_products(task: LawTask, findings: Findings, atoms: Atoms) -> Iterator[str]:
     """Offer products with one, two and three atoms; pauses in between."""
-    columns = _columns(task, atoms)
-    if columns is None:
+    system = task.exponents_of(task.has_one_sign)
+    columns, logarithms = _columns(task, atoms, system), _logarithms(task, findings.some)
+    if columns is None or logarithms is None:
         return
-    own = _Products(task, findings, atoms, columns)
+    own = _Products(task, findings, atoms, columns, system, logarithms)
     for i in np.argsort(-(columns.common**2), kind="stable")[:N_ALONE]:
+        if task.is_over():
+            return
         own.offer([int(i)])
     yield "products with one atom"
     best = own.best_pairs()
     for pair in best:
+        if task.is_over():
+            return
         own.offer(pair)
     yield "products with two atoms"
     for three in own.with_third(best[:N_FOR_THIRD]):
+        if task.is_over():
+            return
         own.offer(three)
     yield "products with three atoms"
 
 
-def _columns(task: LawTask, atoms: Atoms) -> _Columns | None:
-    rows, library = task.scanned, atoms.library
+def _logarithms(task: LawTask, rows: RowSet) -> _Logarithms | None:
+    """None if the target is zero everywhere."""
     size = np.abs(rows.y)
     if not size.any():
         return None
     weight = np.minimum(size, LARGEST_WEIGHT * np.median(size))
     if rows.root_weight is not None:
         weight = weight * rows.root_weight
-    target = np.log(np.maximum(size, 1e-9 * size.max()))
-    logs = task.logs_of(rows)[task.has_one_sign]
-    basis = orthonormal(np.vstack([np.ones(rows.n_rows), logs]) * weight)
-    rest = without(basis, target * weight)
-    length = lengths_of(rest)
-    if length < SMALLEST_TARGET * lengths_of(target * weight):
+    return _Logarithms(np.log(np.maximum(size, 1e-9 * size.max())), weight, task.logs_of(rows)[task.has_one_sign])
+
+
+def _columns(task: LawTask, atoms: Atoms, system: Exponents) -> _Columns | None:
+    """Atoms, and the target, divided by monomials of their dimension; other exponents of features are free."""
+    library, own = atoms.library, _logarithms(task, task.scanned)
+    if own is None:
         return None
-    factors = atoms.of("sums", "1 +", "functions", "1 + functions", "1 + products", "features + products")
-    factors = np.array([i for i in factors if library.recipes[i].operation != "exp"], dtype=np.intp)
-    waves = [i for i in atoms.kinds["functions"] if library.recipes[i].operation in ("sin", "cos")][:400]
-    exponents = np.concatenate(
-        [atoms.monomials[:1200], atoms.kinds["squares"], atoms.kinds["low sums"], atoms.kinds["sums"][:1500], waves]
-    ).astype(np.intp)
-    if "exp" not in task.functions:
-        exponents = exponents[:0]
+    weight, logs = own.weight, own.features
+    target = (own.target - product(system.first(task.units.known_target), logs)) * weight
+    basis = orthonormal(np.vstack([np.ones(task.scanned.n_rows), product(system.null, logs)]) * weight)
+    rest = without(basis, target)
+    length = lengths_of(rest)
+    if length < SMALLEST_TARGET * lengths_of(target):
+        return None
+    factors, exponents = _factors_and_exponents(task, atoms)
     values = np.abs(library.values[factors])
     with np.errstate(all="ignore"):
         values = np.log(np.maximum(values, 1e-7 * values.max(axis=1, keepdims=True)))
+    if task.units.n_base:
+        in_front = product(system.first(library.table.vectors), logs).astype(np.float32)
+        values -= in_front[library.dimension[factors]]
     Z = np.vstack([values, library.values[exponents]])
     place = np.concatenate([factors, exponents])
     is_factor = np.arange(place.size) < factors.size
@@ -104,6 +135,21 @@ def _columns(task: LawTask, atoms: Atoms) -> _Columns | None:
     return _Columns(Z, is_factor[usable][kept], place[usable][kept], rest, common)
 
 
+def _factors_and_exponents(task: LawTask, atoms: Atoms) -> tuple[Places, Places]:
+    library = atoms.library
+    factors = atoms.of("sums", "1 +", "functions", "1 + functions", "1 + products", "features + products")
+    factors = np.array([i for i in factors if library.recipes[i].operation != "exp"], dtype=np.intp)
+    waves = [i for i in atoms.kinds["functions"] if library.recipes[i].operation in ("sin", "cos")][:400]
+    exponents = np.concatenate([
+        library.without_unit(atoms.monomials)[:1200],
+        library.without_unit(atoms.kinds["squares"]),
+        library.without_unit(atoms.kinds["low sums"]),
+        library.without_unit(atoms.kinds["sums"])[:1500],
+        waves,
+    ]).astype(np.intp)  # fmt: skip
+    return factors, exponents if "exp" in task.functions else exponents[:0]
+
+
 def _different(Z: NDArray[np.float32]) -> NDArray[np.intp]:
     """The first of each set of vectors that are equal up to sign."""
     directions = np.random.default_rng(1).normal(size=(Z.shape[1], 2)).astype(np.float32)
@@ -115,15 +161,13 @@ def _different(Z: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 class _Products:
-    def __init__(self, task: LawTask, findings: Findings, atoms: Atoms, columns: _Columns) -> None:
+    def __init__(
+        self, task: LawTask, findings: Findings, atoms: Atoms, columns: _Columns, system: Exponents, own: _Logarithms
+    ) -> None:
         self.task, self.findings, self.atoms, self.columns = task, findings, atoms, columns
-        rows = findings.some
-        self.size = np.abs(rows.y)
-        self.weight = np.minimum(self.size, LARGEST_WEIGHT * np.median(self.size))
-        if rows.root_weight is not None:
-            self.weight = self.weight * rows.root_weight
-        self.target = np.log(np.maximum(self.size, 1e-9 * self.size.max()))
-        self.logs = task.logs_of(rows)[task.has_one_sign]
+        self.system, self.own = system, own
+        in_front = product(system.first(task.units.known_target), own.features)
+        self.target, self.logs = own.target - in_front, product(system.null, own.features)
 
     def best_pairs(self) -> list[tuple[int, int]]:
         Z, common = self.columns.vectors, self.columns.common
@@ -150,55 +194,69 @@ class _Products:
 
     def offer(self, chosen: Sequence[int]) -> None:
         """Fit exponents of all features and atoms on more rows, round them, and offer what comes out."""
-        formulas, rows = self.findings.formulas, self.findings.some
-        roots = [self.atoms.library.formula(int(self.columns.place[i]), formulas) for i in chosen]
-        values = [formulas.predict(root, rows) for root in roots]
+        formulas, rows, system = self.findings.formulas, self.findings.some, self.system
+        parts = self._parts(chosen)
         columns = [np.ones(rows.n_rows), *self.logs]
         with np.errstate(all="ignore"):
-            for i, own in zip(chosen, values, strict=True):
-                size = np.abs(own)
-                columns.append(np.log(size + 1e-12 * size.max()) if self.columns.is_factor[i] else own)
+            for part in parts:
+                size = np.abs(part.values)
+                in_front = product(system.first(part.dimension), self.own.features)
+                columns.append(np.log(size + 1e-12 * size.max()) - in_front if part.is_factor else part.values)
         A = np.stack(columns)
         if not np.isfinite(A).all():
             return
-        found = least_squares(A * self.weight, self.target * self.weight, 1e-10)
-        n_logs = len(self.logs)
+        found = least_squares(A * self.own.weight, self.target * self.own.weight, 1e-10)
+        n_free = len(self.logs)
+        free, powers = product(found[1 : 1 + n_free], system.null), found[1 + n_free :].tolist()
         for grid in GRIDS:
-            exponents = np.round(found[1 : 1 + n_logs] / grid) * grid
+            rounded = [
+                float(np.round(p / grid) * grid) if part.is_factor else p for part, p in zip(parts, powers, strict=True)
+            ]
+            wanted = self.task.units.known_target - sum(
+                p * part.dimension for p, part in zip(rounded, parts, strict=True)
+            )
+            exponents = system.rounded(free, grid, wanted) if system.has(wanted) else None
+            if exponents is None:
+                continue
             if np.abs(exponents).max(initial=0.0) > LARGEST_EXPONENT:
                 return
-            made = self._product(exponents, chosen, roots, values, found[1 + n_logs :], grid)
+            made = self._product(exponents, parts, rounded)
             if made is None:
                 continue
             root, own_values = made
             predicted = formulas.predict(root, rows, (1.0, *own_values))
             if np.isfinite(predicted).all():
-                factor = float((predicted * rows.y).sum() / ((predicted * predicted).sum() + 1e-300))
+                with np.errstate(over="ignore", invalid="ignore"):  # a factor that is not finite is refused
+                    factor = float((predicted * rows.y).sum() / ((predicted * predicted).sum() + 1e-300))
                 self.findings.offer(root, (factor, *own_values), "product")
 
+    def _parts(self, chosen: Sequence[int]) -> list[_Part]:
+        library, formulas, found = self.atoms.library, self.findings.formulas, []
+        for i in chosen:
+            place = int(self.columns.place[i])
+            root = library.formula(place, formulas)
+            values = formulas.predict(root, self.findings.some)
+            dimension = library.table.vectors[library.dimension[place]]
+            found.append(_Part(root, values, bool(self.columns.is_factor[i]), dimension))
+        return found
+
     def _product(
-        self,
-        exponents: Matrix,
-        chosen: Sequence[int],
-        roots: Sequence[int],
-        values: Sequence[Matrix],
-        powers: Matrix,
-        grid: float,
+        self, exponents: Matrix, parts: Sequence[_Part], powers: Sequence[float]
     ) -> tuple[int, list[float]] | None:
         """The formula, and values of its free constants but for the factor, which is the first."""
         formulas = self.findings.formulas
         factors, free = [formulas.monomial(self.task.spread_out(exponents))], []
-        for i, root, own, power in zip(chosen, roots, values, powers.tolist(), strict=True):
-            if not self.columns.is_factor[i]:
+        for part, power in zip(parts, powers, strict=True):
+            root, own = part.root, part.values
+            if not part.is_factor:
                 free.append(power)
                 factors.append(formulas.call("exp", formulas.mul(formulas.free(len(free)), root)))
                 continue
-            rounded = float(np.round(power / grid) * grid)
-            if rounded == 0 or abs(rounded) > LARGEST_POWER:
+            if power == 0 or abs(power) > LARGEST_POWER:
                 return None
-            if rounded != int(rounded) and (own < 0).any():
+            if power != int(power) and (own < 0).any():
                 if not (own < 0).all():
                     return None
-                root = formulas.call("neg", root)  # noqa: PLW2901
-            factors.append(formulas.power(root, rounded))
+                root = formulas.call("neg", root)
+            factors.append(formulas.power(root, power))
         return formulas.mul(formulas.free(0), formulas.product(factors)), free

@@ -64,6 +64,8 @@ def separable_powers(task: LawTask) -> dict[int, float]:
     whole = left_over(everything, y)
     found = {}
     for j in np.flatnonzero(task.is_positive).tolist():
+        if task.is_over():
+            break
         others = basis(np.delete(columns, j, axis=0), DEGREES.get(d, 2))
         tried: list[tuple[float, float]] = []
         for exponent in EXPONENTS:
@@ -83,8 +85,9 @@ class LackOfFit:
 
     def __init__(self, rows: RowSet) -> None:
         self.rows = rows
-        degree = RESIDUAL_DEGREES.get(len(rows.columns), 2)
-        self.columns = basis(rows.columns, degree) if len(rows.columns) <= MOST_FEATURES else None
+        varying = rows.columns[np.ptp(rows.columns, axis=1) > 0]
+        degree = RESIDUAL_DEGREES.get(len(varying), 2)
+        self.columns = basis(varying, degree) if 0 < len(varying) <= MOST_FEATURES else None
 
     def passes(self, formulas: LawFormulas, found: Found) -> bool:
         """Whether nothing is left; False if there are too few rows to tell."""

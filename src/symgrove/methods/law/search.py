@@ -31,6 +31,7 @@ from symgrove.methods.law.formulas import LawFormulas, RowSet
 from symgrove.methods.law.library import Atoms, make_atoms
 from symgrove.methods.law.multiplicative import search_products
 from symgrove.methods.law.polynomials import LackOfFit, exponents_of, separable_powers
+from symgrove.methods.law.rules import RuleChecks
 from symgrove.methods.law.signomials import search_signomials
 from symgrove.methods.law.task import LawTask
 
@@ -67,9 +68,10 @@ class Outcome:
 def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, findings: None) -> Outcome:
     """Run the steps until one is enough."""
     formulas = LawFormulas(task.n_features)
-    findings = Findings(formulas, task.few, task.some, task.rows, task.is_over)
+    checks = None if task.rules is None else RuleChecks(formulas, task.rules)
+    findings = Findings(formulas, task.few, task.some, task.rows, task.is_over, checks)
     stop = _Stop(task, findings)
-    reason = "everything"
+    reason = ""
     for step in _steps(task, findings):
         findings.free_best(N_FREED)
         findings.polish_best(N_POLISHED)
@@ -78,6 +80,7 @@ def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, f
         if ended:
             reason = ended
             break
+    reason = reason or ("time" if task.is_over() else "everything")
     return Outcome(formulas, findings, front_of(findings), reason)
 
 
@@ -99,14 +102,18 @@ def _steps(task: LawTask, findings: Findings) -> Iterator[_Step]:
         yield _Step(step)
     powers = separable_powers(task)
     inner = [j for j in range(task.n_features) if j not in powers]
-    parts = [(inner, formulas.monomial(exponents_of(powers, task.n_features)))] if powers and inner else []
-    for active, multiplier in [*parts, ([*range(task.n_features)], formulas.one)]:
+    in_front = exponents_of(powers, task.n_features)
+    parts = [(inner, in_front)] if powers and inner else []
+    for active, exponents in [*parts, ([*range(task.n_features)], [0.0] * task.n_features)]:
         if task.is_over():
             return
-        atoms = make_atoms(task, active)
-        if len(atoms.library) < FEWEST_ATOMS:
+        wanted = task.units.known_target - task.units.of_monomial(exponents)
+        if not task.exponents_of(np.array(active)).has(wanted):
+            continue
+        atoms = make_atoms(task, active, wanted)
+        if len(atoms.library) < FEWEST_ATOMS or task.is_over():
             break
-        yield from _with_atoms(task, findings, atoms, multiplier)
+        yield from _with_atoms(task, findings, atoms, formulas.monomial(exponents))
     yield from (_Step(step, is_late=True) for step in evolve(task, findings))
 
 
@@ -155,7 +162,8 @@ def front_of(findings: Findings) -> list[Found]:
         if findings.is_over():
             break
         _polish(findings, candidate)
-    best = {1: constant_found(findings.formulas, findings.rows)}
+    mean = constant_found(findings.formulas, findings.rows)
+    best = {1: mean} if findings.checks is None or findings.checks.allow(mean.root) else {}
     for found in findings.found.values():
         if found.size not in best or found.error < best[found.size].error:
             best[found.size] = found
@@ -164,7 +172,7 @@ def front_of(findings: Findings) -> list[Found]:
         if best[size].error < lowest * (1 - 1e-4):
             lowest = best[size].error
             front.append(best[size])
-    return front
+    return front or [mean]
 
 
 def constant_found(formulas: LawFormulas, rows: RowSet) -> Found:

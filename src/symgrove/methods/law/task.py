@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.methods.law.formulas import RowSet
+from symgrove.methods.law.rules import Rules
+from symgrove.methods.law.units import Exponents, Units, no_units
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
@@ -34,6 +36,8 @@ class LawTask:
         When the time is up.
     check : callable
         Whether somebody wants to stop.
+    rules : Rules, optional
+        What formulas may be besides; by default, everything.
     groups : list of tuples
         Exponents of features that are a part of formulas, noted by the first search.
     """
@@ -45,6 +49,7 @@ class LawTask:
     functions: tuple[str, ...]
     end: float = np.inf
     check: Callable[[], bool] = lambda: False
+    rules: Rules | None = None
     groups: list[tuple[float, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -54,6 +59,17 @@ class LawTask:
         self.tested, self.some, self.evolved, self.few, self.scanned = (self._rows(order[:n]) for n in sizes)
         self.is_positive: NDArray[np.bool_] = np.all(self.X > 0, axis=0)
         self.has_one_sign: NDArray[np.bool_] = self.is_positive | np.all(self.X < 0, axis=0)
+
+    @property
+    def units(self) -> Units:
+        """Of features and target."""
+        return no_units(self.n_features) if self.rules is None else self.rules.units
+
+    def exponents_of(self, features: NDArray[np.intp] | NDArray[np.bool_]) -> Exponents:
+        """Which exponents of some features have which dimension; those of constants follow from others if they can."""
+        places = np.arange(self.n_features)[features]
+        varies = np.ptp(self.rows.columns[places], axis=1) > 0
+        return Exponents(self.units.known_features[places], np.argsort(varies, kind="stable").tolist())
 
     def _rows(self, places: NDArray[np.intp]) -> RowSet:
         weight = None if self.weight is None else self.weight[places]
