@@ -92,7 +92,7 @@ def _write(
         return _quote(forest, labels[forest.columns.left[node]]), ATOM
     if name == "constant":
         value = float(forest.columns.value[node])
-        text = repr(value) if digits is None else f"{value:.{digits}g}"
+        text = number_text(value) if digits is None else f"{value:.{digits}g}"
         return text, ATOM if text[0] != "-" else _PRECEDENCE["neg"]
     if name not in _PRECEDENCE or _is_call(forest, node, name):
         return _call(forest, node, name, [text for text, _ in operands]), ATOM
@@ -100,6 +100,11 @@ def _write(
     is_bare = [forest.name(child) == "constant" for child in forest.children(node)]
     texts = [f"({t})" if _needs_brackets(level, i, p, is_bare[i]) else t for i, (t, p) in enumerate(operands)]
     return forest.primitives[name].templates.text.format(*texts), level
+
+
+def number_text(value: float) -> str:
+    """A number that reads back to the same bits: whole ones without a point."""
+    return repr(value).removesuffix(".0")
 
 
 def _needs_brackets(level: int, position: int, precedence: int, is_constant: bool) -> bool:
