@@ -25,7 +25,7 @@ import numpy as np
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 
-Exponent = Fraction | float
+Exponent = int | Fraction | float  # whole numbers are int
 Scaled = tuple[float, int]  # a number times an item
 Factors = tuple[tuple[int, Exponent], ...]
 Terms = tuple[tuple[int, float], ...]
@@ -67,7 +67,7 @@ class NormalForms:
 
     def factors(self, item: int) -> Factors:
         """What an item is the product of."""
-        found: Factors = self.items[item][1] if self.items[item][0] == "product" else ((item, Fraction(1)),)
+        found: Factors = self.items[item][1] if self.items[item][0] == "product" else ((item, 1),)
         return found
 
     def number(self, value: float) -> Scaled:
@@ -200,7 +200,7 @@ class NormalForms:
         every = [dict(self.factors(item)) for item in items]
         for own in every:
             for base in own:
-                least = min((other.get(base, Fraction(0)) for other in every), key=float)
+                least = min((other.get(base, 0) for other in every), key=float)
                 if least > 0 or (joins and least < 0):
                     lowest[base] = least
         return tuple(sorted(lowest.items()))
@@ -216,7 +216,7 @@ class NormalForms:
         calls = [item for item in factors if self.name_of_call(item) == "plain_exp"]
         if len(calls) > 1 or any(factors[item] != 1 for item in calls):
             total = self.add((float(factors.pop(item)), self.items[item][2][0]) for item in calls)
-            scale *= self._take(self._exponential(total), Fraction(1), factors)
+            scale *= self._take(self._exponential(total), 1, factors)
         if scale == 0:
             return 0.0, self.one
         return self.product_of(tidy(scale), factors.items())
@@ -243,12 +243,12 @@ class NormalForms:
         number = self._power_of_number(scale, exponent)
         if self.kind(item) == "product":
             own: Factors = self.items[item][1]
-            return math.prod((self._include(b, e * exponent, factors) for b, e in own), start=number)
+            return math.prod((self._include(b, simple_exponent(e * exponent), factors) for b, e in own), start=number)
         if self.kind(item) == "sum":
             inner, shared, rest = self.split(item)
             number *= self._power_of_number(inner, exponent)
-            for base, own_exponent in (*shared, (rest, Fraction(1))):
-                number *= self._include(base, own_exponent * exponent, factors)
+            for base, own_exponent in (*shared, (rest, 1)):
+                number *= self._include(base, simple_exponent(own_exponent * exponent), factors)
             return number
         return number * self._include(item, exponent, factors)
 
@@ -264,13 +264,13 @@ class NormalForms:
         number = self._power_of_number(scale, exponent)
         own = self.factors(item)
         if len(own) == 1 and is_whole(own[0][1]) and own[0][1] % 2 == 0:
-            return number * self._take(self.absolute((1.0, own[0][0])), own[0][1] * exponent, factors)
+            return number * self._take(self.absolute((1.0, own[0][0])), simple_exponent(own[0][1] * exponent), factors)
         if len(own) == 1 or all(self.is_never_negative(base) or not is_whole(e) for base, e in own):
-            return math.prod((self._include(b, e * exponent, factors) for b, e in own), start=number)
+            return math.prod((self._include(b, simple_exponent(e * exponent), factors) for b, e in own), start=number)
         return number * self._include(item, exponent, factors)
 
     def _include(self, base: int, exponent: Exponent, factors: dict[int, Exponent]) -> float:
-        total = simple_exponent(factors.pop(base, Fraction(0)) + exponent)
+        total = simple_exponent(factors.pop(base, 0) + exponent)
         if total == 0:
             return 1.0
         if self.kind(base) in ("product", "sum") and is_whole(total) and total != exponent:
@@ -370,18 +370,22 @@ class NormalForms:
 
 
 def simple_exponent(value: Exponent) -> Exponent:
-    """A number that is a simple fraction as one."""
+    """A number that is whole or a simple fraction as one."""
     if isinstance(value, int):
-        return Fraction(value)
+        return value
     if not math.isfinite(value):
         raise NoNormalFormError
+    if value == int(value):
+        return int(value)
+    if isinstance(value, Fraction) and value.denominator <= LARGEST_DENOMINATOR:
+        return value
     simple = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
     return simple if abs(float(simple) - float(value)) <= 1e-15 * abs(float(value)) else float(value)
 
 
 def is_whole(exponent: Exponent) -> bool:
     """Whether an exponent is a whole number."""
-    return float(exponent).is_integer()
+    return isinstance(exponent, int)
 
 
 def tidy(value: float) -> float:

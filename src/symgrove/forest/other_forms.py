@@ -17,6 +17,8 @@ MOST_EXPANDED = 16  # terms that a product of sums may become
 MOST_NUMBERS = 6  # of a sum, by which it is divided
 LARGEST_SHIFT = 10.0  # in an exponent, that becomes a factor
 
+_EXTREMES = {"min": "max", "max": "min"}
+
 Parts = tuple[Scaled, ...]
 
 
@@ -49,6 +51,7 @@ def other_products(forms: NormalForms, own: Product) -> Iterator[Product]:
     yield from _in_one_absolute(forms, own)
     yield from _with_number_in_root(forms, own)
     yield from _with_other_signs(forms, own)
+    yield from _inside_extremes(forms, own)
 
 
 def _with_scaled_sum(forms: NormalForms, own: Product, k: int) -> Iterator[Product]:
@@ -88,15 +91,19 @@ def _with_factor_inside(forms: NormalForms, own: Product, k: int) -> Iterator[Pr
 
 def _under_one_exponent(forms: NormalForms, own: Product) -> Iterator[Product]:
     """Powers with the same exponent, or its negative, as one; roots of several powers as one root."""
-    sizes: set[Exponent] = {abs(exponent) for _, exponent in own.factors if abs(exponent) != 1}
-    groups = [(size, [f for f in own.factors if abs(f[1]) == size]) for size in sorted(sizes, key=float)]
-    roots = [f for f in own.factors if not is_whole(f[1]) and isinstance(f[1], Fraction)]
-    if len({exponent.denominator for _, exponent in roots if isinstance(exponent, Fraction)}) == 1:
-        assert isinstance(roots[0][1], Fraction)
-        groups.append((Fraction(1, roots[0][1].denominator), roots))
-    for size, group in groups:
+    groups: dict[Exponent, list[tuple[int, Exponent]]] = {}
+    for base, exponent in own.factors:
+        size: Exponent = exponent if exponent > 0 else -exponent
+        if size != 1:
+            groups.setdefault(size, []).append((base, exponent))
+    roots = [(base, exponent) for base, exponent in own.factors if isinstance(exponent, Fraction)]
+    denominators = {exponent.denominator for _, exponent in roots}
+    if len(denominators) == 1 and len({abs(exponent) for _, exponent in roots}) > 1:
+        groups[Fraction(1, denominators.pop())] = list(roots)
+    for size, group in groups.items():
         if len(group) > 1:
-            scale, inside = forms.multiply([((1.0, base), exponent / size) for base, exponent in group])
+            divisor = Fraction(size) if isinstance(size, int) else size
+            scale, inside = forms.multiply([((1.0, base), exponent / divisor) for base, exponent in group])
             rest = tuple(each for each in own.factors if each not in group)
             if scale == 1:
                 yield Product(own.scale, (*rest, (inside, size)))
@@ -108,7 +115,7 @@ def _in_one_absolute(forms: NormalForms, own: Product) -> Iterator[Product]:
         scale, inside = forms.multiply([((1.0, forms.items[b][2][0]), e) for b, e in group])
         made = forms.intern("call", "abs", (inside,))
         rest = tuple(each for each in own.factors if each not in group)
-        yield Product(own.scale * abs(scale), (*rest, (made, Fraction(1))))
+        yield Product(own.scale * abs(scale), (*rest, (made, 1)))
 
 
 def _with_number_in_root(forms: NormalForms, own: Product) -> Iterator[Product]:
@@ -139,6 +146,17 @@ def _with_other_signs(forms: NormalForms, own: Product) -> Iterator[Product]:
                 yield Product(scale, (*own.factors[:k], (made, exponent), *own.factors[k + 1 :]))
 
 
+def _inside_extremes(forms: NormalForms, own: Product) -> Iterator[Product]:
+    """The number in front as a factor of both operands of min or max; a negative one makes one the other."""
+    for k, (base, exponent) in enumerate(own.factors):
+        name = forms.name_of_call(base)
+        if name in _EXTREMES and exponent == 1 and own.scale != 1:
+            scale, made = forms.apply(
+                name if own.scale > 0 else _EXTREMES[name], [(own.scale, operand) for operand in forms.items[base][2]]
+            )
+            yield Product(scale, (*own.factors[:k], (made, exponent), *own.factors[k + 1 :]))
+
+
 # Sums
 
 
@@ -166,9 +184,7 @@ def expanded(forms: NormalForms, part: Scaled) -> Parts | None:
     return tuple(forms.multiply(own) for own in products)
 
 
-def other_sums(
-    forms: NormalForms, parts: Sequence[Scaled], constant: float, *, expands: bool
-) -> Iterator[Change]:
+def other_sums(forms: NormalForms, parts: Sequence[Scaled], constant: float, *, expands: bool) -> Iterator[Change]:
     """Changes that may make a sum shorter."""
     yield from _with_common_powers(forms, parts)
     yield from _with_common_numbers(forms, parts)
@@ -183,6 +199,8 @@ def other_sums(
             if inner > 0 and inner != 1:
                 made = forms.intern("call", "plain_log", (operand,))
                 yield Change((k,), ((part[0], made),), part[0] * math.log(inner))
+        if forms.name_of_call(part[1]) in _EXTREMES and constant:
+            yield from _shifted_extremes(forms, part, k)
 
 
 def _all_new(forms: NormalForms, scale: float, item: int, n_parts: int, constant: float) -> Change:
@@ -193,6 +211,17 @@ def _all_new(forms: NormalForms, scale: float, item: int, n_parts: int, constant
         return Change(gone, ((scale, item),), -constant)
     _, inner, terms = forms.items[item]
     return Change(gone, tuple((scale * c, i) for i, c in terms), scale * inner - constant)
+
+
+def _shifted_extremes(forms: NormalForms, part: Scaled, k: int) -> Iterator[Change]:
+    """A constant of an operand of min or max taken out of both."""
+    _, name, operands = forms.items[part[1]]
+    for operand in operands:
+        shift = forms.items[operand][1] if forms.kind(operand) == "sum" else 0.0
+        if shift:
+            scale, made = forms.apply(name, [forms.add([(1.0, own), (-shift, forms.one)]) for own in operands])
+            if made != forms.one:
+                yield Change((k,), ((part[0] * scale, made),), part[0] * shift)
 
 
 def _unscaled(forms: NormalForms, item: int) -> Scaled:

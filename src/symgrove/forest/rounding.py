@@ -45,7 +45,11 @@ def _moved(forest: Forest, root: int, X: Matrix, constants: Mapping[int, float])
     with np.errstate(all="ignore"):
         before, after = values_of(forest, [root], X)[0], values_of(forest, [root], X, constants)[0]
         moved = np.abs(after - before)[np.isfinite(before)]
-    return float(np.quantile(np.where(np.isfinite(moved), moved, np.inf), SHARE_OF_ROWS, method="lower")) if moved.size else 0.0
+    return (
+        float(np.quantile(np.where(np.isfinite(moved), moved, np.inf), SHARE_OF_ROWS, method="lower"))
+        if moved.size
+        else 0.0
+    )
 
 
 def replaced(forest: Forest, root: int, constants: Mapping[int, float]) -> int:

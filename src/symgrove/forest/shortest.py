@@ -23,6 +23,7 @@ Matrix = NDArray[np.float64]
 N_ROWS = 64  # of each kind
 TOLERANCE = 1e-9  # of the spread of a formula's values
 HUGE = 1e100  # values whose squares are not infinite
+MOST_CHANGES, CHANGES_OF_NODE = 2000, 25  # that are tried
 LARGEST = 5000  # nodes; longer formulas are not for reading
 
 
@@ -41,10 +42,12 @@ def shortest(forest: Forest, root: int, quantiles: Matrix | None = None) -> int:
     if int(forest.size(first)) > LARGEST:
         return first
     sizes, rows = WrittenSizes(forest), None
+    n_changes = min(MOST_CHANGES, CHANGES_OF_NODE * int(forest.size(first)))
     for expands in (True, False):
         try:
             forms = NormalForms(forest.primitives)
-            found = FormulaWriter(forms, forest, expands=expands).write(forms.read(forest, first))
+            writer = FormulaWriter(forms, forest, expands=expands, n_changes=n_changes)
+            found = writer.write(forms.read(forest, first))
         except (NoNormalFormError, OverflowError):
             return first
         if sizes.of(found) > sizes.of(first):

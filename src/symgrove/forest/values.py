@@ -13,9 +13,7 @@ from symgrove.forest.forest import Forest
 Matrix = NDArray[np.float64]
 
 
-def values_of(
-    forest: Forest, roots: Sequence[int], X: Matrix, constants: Mapping[int, float] | None = None
-) -> Matrix:
+def values_of(forest: Forest, roots: Sequence[int], X: Matrix, constants: Mapping[int, float] | None = None) -> Matrix:
     """Values of programs on rows (n_rows, n_features): (n_roots, n_rows); `constants` are other values of theirs."""
     others = {} if constants is None else constants
     found: dict[int, Any] = {}

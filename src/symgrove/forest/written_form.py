@@ -8,29 +8,26 @@ makes it shorter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.normal_form import HALF, LINEAR, Exponent, NoNormalFormError, NormalForms, Scaled, is_long
 from symgrove.forest.other_forms import Change, Product, expanded, other_products, other_sums, parts_of
 from symgrove.forest.written_size import WrittenSizes
 
-MOST_CHANGES = 2000  # that are tried for one formula
-ONE = Fraction(1)
-
 
 class FormulaWriter:
     """Writes normal forms as programs of a forest.
 
-    With `expands`, products of sums may become sums of products, which loses digits where terms cancel.
+    With `expands`, products of sums may become sums of products, which loses digits where terms cancel. About
+    `n_changes` changes are tried.
     """
 
-    def __init__(self, forms: NormalForms, forest: Forest, *, expands: bool) -> None:
+    def __init__(self, forms: NormalForms, forest: Forest, *, expands: bool, n_changes: int = 1000) -> None:
         self.forms = forms
         self.forest = forest
         self.expands = expands
         self.sizes = WrittenSizes(forest)
-        self.left = MOST_CHANGES
+        self.left = n_changes
         self._nodes: dict[tuple[str, float, int], int] = {}
         self._hard: dict[int, int] = {}
         self._begun: set[tuple[str, float, int]] = set()
@@ -51,7 +48,7 @@ class FormulaWriter:
         inside, sizes = self._sum(whole), [abs(c) if abs(c) != 1 else c for _, c in terms]
         if all(size == 1 or sizes.count(size) == 1 for size in sizes):
             return inside
-        product = Product(1.0, ((whole, ONE),))
+        product = Product(1.0, ((whole, 1),))
         outside = self._once("scaled", 1.0, whole, lambda *_: self._improved(product))
         return outside if self.sizes.of(outside) < self.sizes.of(inside) else inside
 
@@ -252,7 +249,7 @@ class FormulaWriter:
         """A part of a sum; one that is a sum itself stays in brackets."""
         if self.forms.kind(item) != "sum":
             return self.write((scale, item))
-        return self._direct_product(Product(scale, ((item, ONE),)))
+        return self._direct_product(Product(scale, ((item, 1),)))
 
     def _direct_sum(self, parts: list[Scaled], constant: float) -> int:
         """What is added, then what is subtracted; the constant last, unless nothing else is added."""

@@ -120,7 +120,9 @@ class ProgramModel(Model):
         for k, ensemble in enumerate(self.ensembles):
             target = None if self.task.targets is None else self.task.targets[k]
             prune = self.merge and ensemble.is_mean
-            members += list_members(ensemble, self.in_bag[k], self.out_of_bag[k], names, target, self.reading, prune=prune)
+            members += list_members(
+                ensemble, self.in_bag[k], self.out_of_bag[k], names, target, self.reading, prune=prune
+            )
         return members
 
     def count_members(self) -> dict[str, int]:
@@ -131,7 +133,11 @@ class ProgramModel(Model):
         return feature_importances(self.ensembles, X, seed, owners)
 
     def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
-        return [part for ensemble in self.ensembles for part in recurring_parts(ensemble, names, n_most, reading=self.reading)]
+        return [
+            part
+            for ensemble in self.ensembles
+            for part in recurring_parts(ensemble, names, n_most, reading=self.reading)
+        ]
 
     def as_sum(self) -> tuple[Forest, int] | None:
         is_mean = self.task.classes is None and len(self.ensembles) == 1 and self.ensembles[0].is_mean
