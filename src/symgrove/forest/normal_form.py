@@ -282,11 +282,13 @@ class NormalForms:
 
     @staticmethod
     def _power_of_number(value: float, exponent: Exponent) -> float:
-        if value == 0 and exponent < 0:
-            raise NoNormalFormError
-        with np.errstate(all="ignore"):
-            found = float(np.float64(value) ** float(exponent)) if exponent != 1 else value
-        if not math.isfinite(found) or (found == 0 and value != 0):
+        if value == 1 or exponent == 1:
+            return value
+        try:
+            found = math.pow(value, float(exponent))
+        except (ValueError, OverflowError):
+            raise NoNormalFormError from None
+        if found == 0 and value != 0:
             raise NoNormalFormError
         return found
 
@@ -390,7 +392,9 @@ def is_whole(exponent: Exponent) -> bool:
 
 def tidy(value: float) -> float:
     """A number whose last digits are rounding as the short one that it is near."""
-    short = float(f"{value:.13g}") if math.isfinite(value) else value
+    if value == 1 or not math.isfinite(value):
+        return value
+    short = float(f"{value:.13g}")
     return short if abs(short - value) <= 2e-16 * abs(value) else value
 
 

@@ -1,8 +1,8 @@
 """The shortest way to write a formula that we find, checked with numbers.
 
-First the exact rewrites of simplify.py, then the normal form (normal_form.py) and the ways to write it (written_form.py).
-What comes out is evaluated on rows, and the formula stays as it was where values differ by more than rounding. Only what
-people read goes this way: evolution and prediction never use it.
+First the exact rewrites of simplify.py, then the normal form (normal_form.py) and the ways to write it
+(written_form.py). What comes out is evaluated on rows, and the formula stays as it was where values differ by more than
+rounding. Only what people read goes this way: evolution and prediction never use it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Matrix = NDArray[np.float64]
 N_ROWS = 64  # of each kind
 TOLERANCE = 1e-9  # of the spread of a formula's values
 HUGE = 1e100  # values whose squares are not infinite
-MOST_CHANGES, CHANGES_OF_NODE = 2000, 25  # that are tried
+MOST_CHANGES, CHANGES_OF_NODE = 1000, 20  # that are tried
 LARGEST = 5000  # nodes; longer formulas are not for reading
 
 

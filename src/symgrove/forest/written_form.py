@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.normal_form import HALF, LINEAR, Exponent, NoNormalFormError, NormalForms, Scaled, is_long
-from symgrove.forest.other_forms import Change, Product, expanded, other_products, other_sums, parts_of
+from symgrove.forest.other_forms import Change, Product, expanded, other_products, other_sums
 from symgrove.forest.written_size import WrittenSizes
 
 
@@ -29,6 +29,7 @@ class FormulaWriter:
         self.sizes = WrittenSizes(forest)
         self.left = n_changes
         self._nodes: dict[tuple[str, float, int], int] = {}
+        self._made: dict[tuple[str, tuple[int, ...]], int] = {}
         self._hard: dict[int, int] = {}
         self._begun: set[tuple[str, float, int]] = set()
 
@@ -82,6 +83,13 @@ class FormulaWriter:
             self._hard[node] = own + sum(self._hardness(child) for child in self.forest.children(node))
         return self._hard[node]
 
+    def _apply(self, name: str, *operands: int) -> int:
+        """A node, which is made once: making one is slow beside looking it up."""
+        key = name, operands
+        if key not in self._made:
+            self._made[key] = self.forest.apply(name, *operands)
+        return self._made[key]
+
     # Products
 
     def _product(self, scale: float, item: int, is_direct: bool) -> int:
@@ -128,7 +136,7 @@ class FormulaWriter:
         calls = [(b, e) for b, e in factors if self.forms.name_of_call(b) in LINEAR and e > 0]
         above = [self._power(b, e) for b, e in factors if e > 0 and (b, e) not in calls]
         below = [self._power(b, -e) for b, e in factors if e < 0]
-        apply, constant = self.forest.apply, self.forest.constant
+        apply, constant = self._apply, self.forest.constant
         if not above or abs(own.scale) != 1:
             above.insert(0, constant(own.scale))
         elif own.scale == -1:
@@ -149,7 +157,7 @@ class FormulaWriter:
     def _joined(self, name: str, nodes: list[int]) -> int:
         node = nodes[0]
         for other in nodes[1:]:
-            node = self.forest.apply(name, node, other)
+            node = self._apply(name, node, other)
         return node
 
     def _power(self, base: int, exponent: Exponent) -> int:
@@ -162,9 +170,9 @@ class FormulaWriter:
             is_protected = self.forest.primitives.meant_by("sqrt") == "sqrt"
             if is_protected and (is_never_negative or self.forest.name(node) == "abs"):
                 is_absolute = self.forest.name(node) == "abs"
-                return self.forest.apply("sqrt", self.forest.children(node)[0] if is_absolute else node)
-            return self.forest.apply("plain_sqrt", node)
-        return self.forest.apply("power", node, self.forest.constant(float(exponent)))
+                return self._apply("sqrt", self.forest.children(node)[0] if is_absolute else node)
+            return self._apply("plain_sqrt", node)
+        return self._apply("power", node, self.forest.constant(float(exponent)))
 
     def _base(self, item: int) -> int:
         """A base of a power: a sum keeps its numbers, which the product may have taken out."""
@@ -177,8 +185,8 @@ class FormulaWriter:
             return self._sum(item)
         name, operands = own
         if name in LINEAR:
-            return self.forest.apply(name, self.forest.constant(1.0), self.write((1.0, operands[0])))
-        return self.forest.apply(name, *(self.write((1.0, operand)) for operand in operands))
+            return self._apply(name, self.forest.constant(1.0), self.write((1.0, operands[0])))
+        return self._apply(name, *(self.write((1.0, operand)) for operand in operands))
 
     def _order(self, item: int) -> tuple[int, int]:
         """Features, functions and products, sums; in the order of the features, and of their first use."""
@@ -259,5 +267,5 @@ class FormulaWriter:
         signed.insert(0, signed.pop(first))
         node = self._part(*signed[0])
         for scale, item in signed[1:]:
-            node = self.forest.apply("add" if scale > 0 else "sub", node, self._part(abs(scale), item))
+            node = self._apply("add" if scale > 0 else "sub", node, self._part(abs(scale), item))
         return node

@@ -1,8 +1,8 @@
-"""How large a formula is as it is written: sums and products of any number of parts are one node, signs and divisions none.
+"""How large a formula is as it is written, whatever primitives it is made of.
 
-It is the count of SymPy's nodes, every number counted: a quotient is a product with a power, a difference a sum in which a
-number has a sign, equal parts are put together. Unlike there, a number times a sum stays one, and protected primitives count as what they are written
-as.
+It is the count of SymPy's nodes, every number counted: sums and products of any number of parts are one node, a quotient
+is a product with a power, a difference a sum in which a number has a sign, equal parts are put together. Unlike there, a
+number times a sum stays one, and protected primitives count as what they are written as.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ class WrittenSizes:
 
     def of(self, root: int) -> int:
         """Size of a program."""
-        for node in [] if root in self._sizes else self.forest.reachable([root]):
-            if node not in self._sizes:
-                self._sizes[node] = self._size(node)
+        if root not in self._sizes:
+            is_next = all(child in self._sizes for child in self.forest.children(root))
+            for node in [root] if is_next else self.forest.reachable([root]):
+                if node not in self._sizes:
+                    self._sizes[node] = self._size(node)
         return self._sizes[root]
 
     def _size(self, node: int) -> int:

@@ -1,9 +1,9 @@
 """What a model knows of its training rows for showing formulas: where features lie, and how far predictions are off.
 
-Models hold no rows. Quantiles of every feature are enough to draw some that are like them, on which a shorter formula is
-compared with the original and numbers are rounded: as far as the error on the training rows would rise by no more than a
-hundredth of its standard error. With residuals of spread s on n rows, the standard error of the mean square is about
-s² sqrt(2 / n), and numbers that move predictions by d add d² to it.
+Models hold no rows. Quantiles of every feature are enough to draw some that are like them, on which a shorter formula
+is compared with the original and numbers are rounded: as far as the error on the training rows would rise by no more
+than a hundredth of its standard error. With residuals of spread s on n rows, the standard error of the mean square is
+about s² sqrt(2 / n), and numbers that move predictions by d add d² to it.
 """
 
 from __future__ import annotations

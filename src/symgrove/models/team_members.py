@@ -31,8 +31,8 @@ class TeamMember(Shown):
     Attributes
     ----------
     formula : str
-        The team's sum in the user's units and column names, as short as we can write it; log odds if it is a classifier's. Clips are
-        not part of it: on rows outside what training rows showed, predictions stay within that.
+        The team's sum in the user's units and column names, as short as we can write it; log odds if it is a
+        classifier's. Clips are not part of it: on rows outside what training rows showed, predictions stay within that.
     latex, sympy
         The same as LaTeX with rounded numbers, and as a SymPy expression.
     program : str
