@@ -59,7 +59,7 @@ def lines() -> Iterator[Line]:
                 for total, node in ((before, root), (first, simplify(forest, root)), (after, found))
             )
         detail = (
-            f"slowest of {N_FORMULAS}, median {np.median(seconds):.3f}; rounding {max(rounding):.3f}; nodes {before} -> "
-            f"{first} by exact rewrites -> {after}"
+            f"slowest of {N_FORMULAS}, median {np.median(seconds):.3f}; rounding {max(rounding):.3f}; "
+            f"nodes {before} -> {first} by exact rewrites -> {after}"
         )
         yield Line(f"a short form of 100 nodes, {kind}, seconds", max(seconds), "<= 0.5", detail)

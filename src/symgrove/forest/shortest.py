@@ -23,7 +23,7 @@ Matrix = NDArray[np.float64]
 N_ROWS = 64  # of each kind
 TOLERANCE = 1e-9  # of the spread of a formula's values
 HUGE = 1e100  # values whose squares are not infinite
-MOST_CHANGES, CHANGES_OF_NODE = 1000, 20  # that are tried
+FEWEST_CHANGES, CHANGES_OF_NODE, MOST_CHANGES = 200, 6, 2000  # that are tried
 LARGEST = 5000  # nodes; longer formulas are not for reading
 
 
@@ -42,7 +42,7 @@ def shortest(forest: Forest, root: int, quantiles: Matrix | None = None) -> int:
     if int(forest.size(first)) > LARGEST:
         return first
     sizes, rows = WrittenSizes(forest), None
-    n_changes = min(MOST_CHANGES, CHANGES_OF_NODE * int(forest.size(first)))
+    n_changes = min(MOST_CHANGES, FEWEST_CHANGES + CHANGES_OF_NODE * int(forest.size(first)))
     for expands in (True, False):
         try:
             forms = NormalForms(forest.primitives)

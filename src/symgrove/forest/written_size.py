@@ -1,8 +1,8 @@
 """How large a formula is as it is written, whatever primitives it is made of.
 
-It is the count of SymPy's nodes, every number counted: sums and products of any number of parts are one node, a quotient
-is a product with a power, a difference a sum in which a number has a sign, equal parts are put together. Unlike there, a
-number times a sum stays one, and protected primitives count as what they are written as.
+It is the count of SymPy's nodes, every number counted: sums and products of any number of parts are one node, a
+quotient is a product with a power, a difference a sum in which a number has a sign, equal parts are put together.
+Unlike there, a number times a sum stays one, and protected primitives count as what they are written as.
 """
 
 from __future__ import annotations
