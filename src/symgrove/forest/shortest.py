@@ -67,7 +67,8 @@ def check_rows(n_features: int, quantiles: Matrix | None = None) -> tuple[Matrix
     inside = rows_like(quantiles, N_ROWS)
     ends = np.where(rng.random(shape) < 0.5, low, high)
     is_end = rng.random(shape) < 0.1
-    wide = low + (2 * rng.random(shape) - 0.5) * (high - low)
+    with np.errstate(all="ignore"):
+        wide = low + (2 * rng.random(shape) - 0.5) * (high - low)
     positive = np.exp(rng.normal(size=shape))
     signed = positive * rng.choice([-1.0, 1.0], shape) * 10.0 ** rng.integers(-2, 3, shape)
     return np.where(is_end, ends, inside), np.concatenate([wide, positive, signed])
@@ -78,7 +79,8 @@ def rows_like(quantiles: Matrix, n_rows: int) -> Matrix:
     rng = np.random.default_rng(1)
     places = rng.random((n_rows, quantiles.shape[1])) * (len(quantiles) - 1)
     k, column = places.astype(np.int64), np.arange(quantiles.shape[1])
-    return np.asarray(quantiles[k, column] + (places - k) * (quantiles[k + 1, column] - quantiles[k, column]))
+    with np.errstate(all="ignore"):  # the width of huge features may be infinite
+        return np.asarray(quantiles[k, column] + (places - k) * (quantiles[k + 1, column] - quantiles[k, column]))
 
 
 def is_equal(forest: Forest, first: int, second: int, rows: tuple[Matrix, Matrix], *, is_known: bool) -> bool:

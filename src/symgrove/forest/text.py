@@ -21,7 +21,7 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from symgrove.forest.forest import Forest
@@ -62,7 +62,13 @@ def feature_labels(n_features: int, names: Sequence[str] | None = None) -> list[
     return labels
 
 
-def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = None, digits: int | None = None) -> str:
+def to_text(
+    forest: Forest,
+    root: int,
+    feature_names: Sequence[str] | None = None,
+    digits: int | None = None,
+    numbers: Mapping[int, str] | None = None,
+) -> str:
     """Formula of a program.
 
     Parameters
@@ -74,13 +80,16 @@ def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = Non
         One for each feature; x0, x1, ... by default.
     digits : int, optional
         Significant digits of constants; by default all, so that the text reads back to the same program.
+    numbers : mapping from int to str, optional
+        Texts of some constants, by their ids.
     """
     labels = feature_labels(forest.n_features, feature_names)
     forest.check_ids(root)
     texts: list[tuple[str, int]] = []  # finished operands: text and precedence
     for node in reversed(list(forest.prefix(root))):
         operands = [texts.pop() for _ in forest.children(node)]
-        texts.append(_write(forest, node, operands, labels, digits))
+        given = None if numbers is None else numbers.get(node)
+        texts.append(_write(forest, node, operands, labels, digits) if given is None else (given, ATOM))
     return texts[0][0]
 
 

@@ -29,3 +29,24 @@ def values_of(forest: Forest, roots: Sequence[int], X: Matrix, constants: Mappin
                 a, b = found[children[0]], found[children[-1]]
                 found[node] = forest.primitives[name].meaning(a, b, forest.primitives.epsilon_of(name))
     return np.stack([found[int(root)] for root in roots])
+
+
+def slopes_of(forest: Forest, root: int, X: Matrix, constants: Sequence[int]) -> Matrix:
+    """Derivatives of a program by its constants, given as nodes, on rows: (n_constants, n_rows)."""
+    order = forest.reachable([root])
+    found = dict(zip(order, values_of(forest, order, X), strict=True))
+    adjoint: dict[int, Any] = {root: np.ones(len(X))}
+    with np.errstate(all="ignore"):
+        for node in reversed(order):
+            children = forest.children(node)
+            if not children or node not in adjoint:
+                continue
+            row = forest.primitives[forest.name(node)]
+            if not row.derivative:
+                raise ValueError(
+                    f"primitive {row.name!r} has no derivative; make it with symgrove.primitive(..., derivative=...)."
+                )
+            a, b, epsilon = found[children[0]], found[children[-1]], forest.primitives.epsilon_of(row.name)
+            for child, derivative in zip(children, row.derivative, strict=True):
+                adjoint[child] = adjoint.get(child, 0.0) + adjoint[node] * derivative(a, b, epsilon)
+    return np.array([adjoint[node] + np.zeros(len(X)) for node in constants]).reshape(len(constants), len(X))

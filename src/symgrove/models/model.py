@@ -77,11 +77,11 @@ class Model(ABC):
     def having_seen(self, X: Matrix, targets: Matrix) -> Self:
         """The model, knowing of its training rows what showing formulas takes; `targets` is (n_targets, n_rows)."""
         rows = some_rows(len(X))
-        own = targets[:, rows]
-        residual = 1.0 if self.has_link else 0.5
+        residuals = None
         if self.task.classes is None and not self.has_link:
-            residual = float(np.sqrt(((own - self.predict(X[rows])) ** 2).mean(axis=1)).min())
-        return self.with_reading(reading_of(X[rows], residual, float(own.std(axis=1).min()), len(X)))
+            residuals = targets[:, rows] - self.predict(X[rows])
+        known = 1.0 if self.has_link else 0.5
+        return self.with_reading(reading_of(X[rows], targets[:, rows], residuals, known, len(X)))
 
     @abstractmethod
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:

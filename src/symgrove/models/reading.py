@@ -59,10 +59,21 @@ def some_rows(n_rows: int) -> slice:
     return slice(None, None, -(-n_rows // MOST_ROWS))
 
 
-def reading_of(X: Matrix, residual: float, target_spread: float, n_rows: int) -> Reading:
-    """From some training rows; the residual is that of the formulas."""
+def reading_of(X: Matrix, targets: Matrix, residuals: Matrix | None, known: float, n_rows: int) -> Reading:
+    """From some training rows; targets and residuals are (n_targets, n_some), of `n_rows` in all.
+
+    Of several targets, the one with the smallest residuals counts. Without residuals, theirs are `known`.
+    """
     quantiles = np.quantile(X, np.linspace(0, 1, N_QUANTILES), axis=0)
-    return Reading(quantiles, max(float(residual), LEAST * float(target_spread)), n_rows)
+    if residuals is None:
+        return Reading(quantiles, known, n_rows)
+    size = np.abs(targets).max(axis=1, keepdims=True)
+    size = np.where(size > 0, size, 1.0)  # squares of huge targets would be infinite
+    with np.errstate(all="ignore"):
+        left = size[:, 0] * np.sqrt(((residuals / size) ** 2).mean(axis=1))
+    spread = size[:, 0] * (targets / size).std(axis=1)
+    left = np.where(np.isfinite(left), np.maximum(left, LEAST * spread), spread)
+    return Reading(quantiles, float(left.min()), n_rows)
 
 
 def reading_from(entries: Entries, n_features: int) -> Reading:
@@ -74,4 +85,5 @@ def reading_from(entries: Entries, n_features: int) -> Reading:
     residual = entries.number("residual")
     if residual < 0:
         raise ValueError(f"'residual' of {entries.where} must not be negative, got {residual}.")
+    # Ascending, whatever the file says.
     return Reading(np.maximum.accumulate(np.stack(each), axis=0), residual, entries.whole("n_rows", 1))
