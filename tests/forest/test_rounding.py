@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symgrove import Forest, PrimitiveSet, parse, to_text
+from symgrove import Forest, PrimitiveSet, parse, primitive, to_text
 from symgrove.forest.rounding import with_few_digits
 from symgrove.forest.shortest import rows_like
 from symgrove.forest.values import values_of
@@ -53,3 +53,12 @@ def test_rows_are_like_the_quantiles():
     np.testing.assert_allclose(found, [[0.5, -2.5], [1.0, 0.0], [5.5, 0.0]], atol=0.3)
     assert (rows >= quantiles[0]).all()
     assert (rows <= quantiles[-1]).all()
+
+
+def test_functions_without_a_derivative_are_moved_by_a_little():
+    def twice(a):
+        return 2.0 * a
+
+    forest = Forest(2, PrimitiveSet(("add", "mul", primitive(twice))))
+    root = parse(forest, "twice(1.23456789 * x0) + 0.000123456789 * x1")
+    assert to_text(forest, with_few_digits(forest, root, X, 0.02)) == "twice(1.235 * x0) + 0.00012 * x1"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.values import values_of
+from symgrove.forest.values import slopes_of, values_of
 
 Matrix = NDArray[np.float64]
 FEWEST, MOST = 2, 10  # digits
@@ -23,7 +23,7 @@ def with_few_digits(forest: Forest, root: int, X: Matrix, margin: float) -> int:
     """
     constants = [node for node in forest.reachable([root]) if forest.name(node) == "constant"]
     own = {node: float(forest.columns.value[node]) for node in constants}
-    slopes = {node: _moved(forest, root, X, {node: v * (1 + STEP)}) / STEP for node, v in own.items() if v}
+    slopes = _slopes(forest, root, X, {node: value for node, value in own.items() if value})
     share = margin / max(1.0, np.sqrt(len(slopes)))
     digits = {}
     for node, slope in slopes.items():
@@ -36,6 +36,16 @@ def with_few_digits(forest: Forest, root: int, X: Matrix, margin: float) -> int:
         digits = {node: min(d + 1, MOST) for node, d in digits.items()}
 
 
+def _slopes(forest: Forest, root: int, X: Matrix, own: Mapping[int, float]) -> dict[int, float]:
+    """By how much a relative change of each constant moves the values on most rows, for each unit of the change."""
+    names = {forest.name(node) for node in forest.reachable([root]) if forest.children(node)}
+    if not all(forest.primitives[name].derivative for name in names):
+        return {node: _moved(forest, root, X, {node: v * (1 + STEP)}) / STEP for node, v in own.items()}
+    has = np.isfinite(values_of(forest, [root], X)[0])
+    slopes = slopes_of(forest, root, X[has], list(own))
+    return {node: _on_most_rows(slope * own[node]) for node, slope in zip(own, slopes, strict=True)}
+
+
 def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
@@ -44,12 +54,13 @@ def _moved(forest: Forest, root: int, X: Matrix, constants: Mapping[int, float])
     """By how much other constants move the values on most rows where the program has any."""
     with np.errstate(all="ignore"):
         before, after = values_of(forest, [root], X)[0], values_of(forest, [root], X, constants)[0]
-        moved = np.abs(after - before)[np.isfinite(before)]
-    return (
-        float(np.quantile(np.where(np.isfinite(moved), moved, np.inf), SHARE_OF_ROWS, method="lower"))
-        if moved.size
-        else 0.0
-    )
+        return _on_most_rows((after - before)[np.isfinite(before)])
+
+
+def _on_most_rows(moved: Matrix) -> float:
+    if not moved.size:
+        return 0.0
+    return float(np.quantile(np.where(np.isfinite(moved), np.abs(moved), np.inf), SHARE_OF_ROWS, method="lower"))
 
 
 def replaced(forest: Forest, root: int, constants: Mapping[int, float]) -> int:

@@ -24,7 +24,8 @@ N_ROWS = 64  # of each kind
 TOLERANCE = 1e-9  # of the spread of a formula's values
 HUGE = 1e100  # values whose squares are not infinite
 FEWEST_CHANGES, CHANGES_OF_NODE, MOST_CHANGES = 200, 6, 2000  # that are tried
-LARGEST = 5000  # nodes; longer formulas are not for reading
+LARGEST_CHANGED = 1000  # nodes; of longer formulas, like terms are collected, and that is all
+LARGEST = 5000  # nodes; longer ones are rewritten only
 
 
 def shortest(forest: Forest, root: int, quantiles: Matrix | None = None) -> int:
@@ -42,7 +43,8 @@ def shortest(forest: Forest, root: int, quantiles: Matrix | None = None) -> int:
     if int(forest.size(first)) > LARGEST:
         return first
     sizes, rows = WrittenSizes(forest), None
-    n_changes = min(MOST_CHANGES, FEWEST_CHANGES + CHANGES_OF_NODE * int(forest.size(first)))
+    size = int(forest.size(first))
+    n_changes = min(MOST_CHANGES, FEWEST_CHANGES + CHANGES_OF_NODE * size) if size <= LARGEST_CHANGED else 0
     for expands in (True, False):
         try:
             forms = NormalForms(forest.primitives)
