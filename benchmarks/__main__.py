@@ -12,6 +12,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 from benchmarks import (
     bench_fit,
     bench_fitness,
+    bench_formulas,
     bench_grove,
     bench_losses,
     bench_methods,
@@ -27,6 +28,7 @@ PARTS = {
     "raw": bench_raw,
     "sharing": bench_sharing,
     "fitness": bench_fitness,
+    "formulas": bench_formulas,
     "losses": bench_losses,
     "rows": bench_rows,
     "fit": bench_fit,

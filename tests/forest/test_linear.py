@@ -122,7 +122,7 @@ def test_a_plain_sum_is_written_without_brackets():
     forest = Forest(3, ALL)
     terms = np.array([forest.feature(i) for i in range(3)])
     root = add_plain_sum(forest, WeightedSum(terms, np.array([-2.0, -3.0, 4.0]), -1.5))
-    assert to_text(forest, root) == "-2.0 * x0 - 3.0 * x1 + 4.0 * x2 + -1.5"
+    assert to_text(forest, root) == "-2 * x0 - 3 * x1 + 4 * x2 + -1.5"
     found = as_weighted_sum(forest, root)
     assert dict(zip(found.terms.tolist(), found.weights.tolist(), strict=True)) == dict(
         zip(terms.tolist(), [-2.0, -3.0, 4.0], strict=True)

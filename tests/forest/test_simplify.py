@@ -129,37 +129,37 @@ def perturb(program):
 @pytest.mark.parametrize(
     ("text", "simple"),
     [
-        ("x0 - x0", "0.0"),
+        ("x0 - x0", "0"),
         ("x0 / x0", "x0 / x0"),
         ("x0 * 1 + 0", "x0"),
-        ("2 * x0 * 3", "x0 * 6.0"),
-        ("x0 + 2 + 3", "x0 + 5.0"),
-        ("x0 + 2 - 5", "x0 - 3.0"),
-        ("x0 + x0", "x0 * 2.0"),
+        ("2 * x0 * 3", "x0 * 6"),
+        ("x0 + 2 + 3", "x0 + 5"),
+        ("x0 + 2 - 5", "x0 - 3"),
+        ("x0 + x0", "x0 * 2"),
         ("x0 - -x1", "x0 + x1"),
         ("sqrt(square(x0))", "abs(x0)"),
         ("square(sqrt(x0))", "abs(x0)"),
         ("log(abs(-x0))", "log(abs(x0) + 1e-10)"),
         ("cos(-x0) + sin(-x1)", "cos(x0) - sin(x1)"),
         ("max(x0, x0) + step(x1, x1)", "x0"),
-        ("0 / x0", "0.0"),
+        ("0 / x0", "0"),
         ("aq(x0, 0)", "x0"),
         ("-(x0 - x1)", "x1 - x0"),
         ("x0 / -x1", "x0 / -x1"),
-        ("sqrt(4) * x0", "x0 * 2.0"),
-        ("x0 - 2 + 3", "x0 + 1.0"),
-        ("x0 - 2 - 3", "x0 - 5.0"),
-        ("3 - x0 + 2", "5.0 - x0"),
-        ("3 - x0 - 5", "-2.0 - x0"),
-        ("tanh(-x0) + 1", "1.0 - tanh(x0)"),
+        ("sqrt(4) * x0", "x0 * 2"),
+        ("x0 - 2 + 3", "x0 + 1"),
+        ("x0 - 2 - 3", "x0 - 5"),
+        ("3 - x0 + 2", "5 - x0"),
+        ("3 - x0 - 5", "-2 - x0"),
+        ("tanh(-x0) + 1", "1 - tanh(x0)"),
         ("exp(-x0)", "exp(-x0)"),
         ("abs(log(x0))", "abs(log(abs(x0) + 1e-10))"),
         ("abs(cube(x0))", "abs(cube(x0))"),
-        ("aq(x0, 1)", "aq(x0, 1.0)"),
+        ("aq(x0, 1)", "aq(x0, 1)"),
         ("aq(x0, -x1)", "aq(x0, x1)"),
         ("cube(-x0)", "-cube(x0)"),
         ("min(x0, x1)", "min(x0, x1)"),
-        ("-(x0 * 3)", "x0 * -3.0"),
+        ("-(x0 * 3)", "x0 * -3"),
         ("1e308 + 1.5e308", "1e+308 + 1.5e+308"),
     ],
 )
@@ -174,27 +174,27 @@ PLAIN = PrimitiveSet(("add", "mul", "plain_div", "plain_sqrt", "plain_log", "pla
 @pytest.mark.parametrize(
     ("text", "simple"),
     [
-        ("0 / x0", "0.0 / x0"),
+        ("0 / x0", "0 / x0"),
         ("x0 / x0", "x0 / x0"),
         ("x0 / 1", "x0"),
         ("x0 / -4", "x0 * -0.25"),
-        ("x0 / 0", "x0 / 0.0"),
-        ("1 / 0", "1.0 / 0.0"),
+        ("x0 / 0", "x0 / 0"),
+        ("1 / 0", "1 / 0"),
         ("x0 / 1e-309", "x0 / 1e-309"),
         ("sqrt(x0 * x0) + sqrt(square(x1)) + sqrt(x2 ^ 2)", "abs(x0) + abs(x1) + abs(x2)"),
         ("square(sqrt(x0)) + sqrt(x1) * sqrt(x1)", "x0 + x1"),
         ("sqrt(-x0)", "sqrt(-x0)"),
         ("log(exp(x0)) + exp(log(x1))", "x0 + x1"),
-        ("log(-1)", "log(-1.0)"),
-        ("x0 ^ 1 + x1 ^ 0", "x0 + 1.0"),
-        ("(-x0) ^ 2 + abs(x1) ^ -4", "x0^2.0 + x1^-4.0"),
-        ("(-x0) ^ 3", "(-x0)^3.0"),
-        ("(x0 ^ 2) ^ 0.5", "(x0^2.0)^0.5"),
+        ("log(-1)", "log(-1)"),
+        ("x0 ^ 1 + x1 ^ 0", "x0 + 1"),
+        ("(-x0) ^ 2 + abs(x1) ^ -4", "x0^2 + x1^-4"),
+        ("(-x0) ^ 3", "(-x0)^3"),
+        ("(x0 ^ 2) ^ 0.5", "(x0^2)^0.5"),
         ("(x0 ^ 0.5) ^ 2", "x0"),
         ("(x0 ^ 3) ^ 0.5", "x0^1.5"),
-        ("(x0 ^ -2) ^ -3", "x0^6.0"),
-        ("(x0 ^ x1) ^ 2", "(x0^x1)^2.0"),
-        ("2 ^ 3 ^ 2", "512.0"),
+        ("(x0 ^ -2) ^ -3", "x0^6"),
+        ("(x0 ^ x1) ^ 2", "(x0^x1)^2"),
+        ("2 ^ 3 ^ 2", "512"),
         ("arcsin(-x0) + arccos(-x1)", "arccos(-x1) - arcsin(x0)"),
     ],
 )
@@ -215,7 +215,7 @@ def test_division_by_a_negative_constant_keeps_the_sign():
 
 def test_zero_over_something_stays_when_epsilon_is_zero():
     forest = Forest(1, PrimitiveSet(epsilon=0.0))
-    assert to_text(forest, simplify(forest, parse(forest, "0 / x0"))) == "0.0 / x0"
+    assert to_text(forest, simplify(forest, parse(forest, "0 / x0"))) == "0 / x0"
 
 
 def test_user_functions_that_refuse_a_constant_stay_as_they_are():
@@ -225,5 +225,5 @@ def test_user_functions_that_refuse_a_constant_stay_as_they_are():
     forest = Forest(1, PrimitiveSet((primitive(inverse),)))
     node = forest.apply("inverse", forest.constant(0.0))
     assert simplify(forest, node) == node
-    assert to_text(forest, simplify(forest, forest.apply("inverse", forest.constant(4.0)))) == "0.25"
+    assert to_text(forest, simplify(forest, forest.apply("inverse", forest.constant(4)))) == "0.25"
     assert np.isfinite(forest.columns.value[:3]).all()

@@ -20,7 +20,9 @@ def show(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     members: Annotated[int, typer.Option(min=0, help="How many members to show.")] = 5,
     style: Annotated[str, typer.Option(help="Formulas as text or latex.")] = "text",
-    digits: Annotated[int, typer.Option(min=1, max=17, help="Digits of numbers in formulas.")] = 4,
+    digits: Annotated[
+        int | None, typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default what the data justify.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show a model: how it came about, its formulas, and what they have in common."""
@@ -77,7 +79,7 @@ def _heaviest(estimator: Estimator, n: int) -> list[Any]:
     return sorted(estimator.ensemble_, key=lambda member: (-member.weight, member.size))[:n]
 
 
-def _member(member: Any, style: str, digits: int) -> dict[str, Any]:
+def _member(member: Any, style: str, digits: int | None) -> dict[str, Any]:
     formula = member.latex if style == "latex" else member.rounded(digits)
     target = None if member.target is None else str(member.target)
     return {"weight": member.weight, "size": member.size, "class": target, "formula": formula}

@@ -346,6 +346,7 @@ def _with_model(estimator: Kind, model: Model, X: Matrix) -> Kind:
     gone = ("oob_prediction_", "oob_score_", "_outside", "_kept")
     smaller.__dict__.update({name: value for name, value in estimator.__dict__.items() if name not in gone})
     smaller._uncertainty = None
+    model = model.with_reading(estimator.model_.reading)
     smaller.model_ = model
     smaller.ensemble_ = model.members(feature_names_of(estimator))
     columns = columns_of(estimator)

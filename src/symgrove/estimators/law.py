@@ -219,6 +219,7 @@ class LawRegressor(Regressor):
     def _set_front(self, searched: Searched) -> None:
         """Show what was searched; also after reading a file."""
         self._searched = searched
+        reading = self.model_.reading
         points = [
             [
                 FrontPoint(
@@ -226,7 +227,9 @@ class LawRegressor(Regressor):
                     error=float(np.sqrt(entry.error)),
                     held_out_error=float(np.sqrt(entry.held_out_error)),
                     description_length=entry.description,
-                    model=model_of(Regression(), [fallback], [entry]),
+                    model=model_of(Regression(), [fallback], [entry]).with_reading(
+                        None if reading is None else reading.with_residual(np.sqrt(entry.error))
+                    ),
                     _names=self._names,
                     _columns=self.columns_,
                 )
@@ -257,7 +260,9 @@ class LawRegressor(Regressor):
             raise ValueError("this model was read from a file without a front; fit again to choose another formula.")
         self.choose = choose
         self._fitted_with = {**self._fitted_with, "choose": choose}
-        self.model_ = searched.model(self.model_.task, choose)
+        reading, error = self.model_.reading, min(entry.error for entry in searched.chosen(choose))
+        model = searched.model(self.model_.task, choose)
+        self.model_ = model if reading is None else model.with_reading(reading.with_residual(np.sqrt(error)))
         self.ensemble_ = self.model_.members(self._names)
         self.feature_importances_ = searched.importances_of(choose)
         self._uncertainty = None

@@ -21,7 +21,7 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from symgrove.forest.forest import Forest
@@ -62,7 +62,13 @@ def feature_labels(n_features: int, names: Sequence[str] | None = None) -> list[
     return labels
 
 
-def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = None, digits: int | None = None) -> str:
+def to_text(
+    forest: Forest,
+    root: int,
+    feature_names: Sequence[str] | None = None,
+    digits: int | None = None,
+    numbers: Mapping[int, str] | None = None,
+) -> str:
     """Formula of a program.
 
     Parameters
@@ -74,13 +80,16 @@ def to_text(forest: Forest, root: int, feature_names: Sequence[str] | None = Non
         One for each feature; x0, x1, ... by default.
     digits : int, optional
         Significant digits of constants; by default all, so that the text reads back to the same program.
+    numbers : mapping from int to str, optional
+        Texts of some constants, by their ids.
     """
     labels = feature_labels(forest.n_features, feature_names)
     forest.check_ids(root)
     texts: list[tuple[str, int]] = []  # finished operands: text and precedence
     for node in reversed(list(forest.prefix(root))):
         operands = [texts.pop() for _ in forest.children(node)]
-        texts.append(_write(forest, node, operands, labels, digits))
+        given = None if numbers is None else numbers.get(node)
+        texts.append(_write(forest, node, operands, labels, digits) if given is None else (given, ATOM))
     return texts[0][0]
 
 
@@ -92,7 +101,7 @@ def _write(
         return _quote(forest, labels[forest.columns.left[node]]), ATOM
     if name == "constant":
         value = float(forest.columns.value[node])
-        text = repr(value) if digits is None else f"{value:.{digits}g}"
+        text = number_text(value) if digits is None else f"{value:.{digits}g}"
         return text, ATOM if text[0] != "-" else _PRECEDENCE["neg"]
     if name not in _PRECEDENCE or _is_call(forest, node, name):
         return _call(forest, node, name, [text for text, _ in operands]), ATOM
@@ -100,6 +109,11 @@ def _write(
     is_bare = [forest.name(child) == "constant" for child in forest.children(node)]
     texts = [f"({t})" if _needs_brackets(level, i, p, is_bare[i]) else t for i, (t, p) in enumerate(operands)]
     return forest.primitives[name].templates.text.format(*texts), level
+
+
+def number_text(value: float) -> str:
+    """A number that reads back to the same bits: whole ones without a point."""
+    return repr(value).removesuffix(".0")
 
 
 def _needs_brackets(level: int, position: int, precedence: int, is_constant: bool) -> bool:

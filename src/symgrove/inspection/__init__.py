@@ -11,6 +11,7 @@ from symgrove.inspection.errors import PredictionErrorDisplay
 from symgrove.inspection.importance import Importance, ImportanceDisplay, permutation_importance
 from symgrove.inspection.interactions import Interaction, InteractionDisplay, interactions
 from symgrove.inspection.partial_dependence import Curve, PartialDependenceDisplay, partial_dependence
+from symgrove.inspection.standard_errors import FormulaErrors, standard_errors
 
 __all__ = [
     "Agreement",
@@ -19,6 +20,7 @@ __all__ = [
     "ConvergenceDisplay",
     "Curve",
     "DerivativeDisplay",
+    "FormulaErrors",
     "Importance",
     "ImportanceDisplay",
     "Interaction",
@@ -33,4 +35,5 @@ __all__ = [
     "permutation_importance",
     "reliability",
     "sensitivity",
+    "standard_errors",
 ]

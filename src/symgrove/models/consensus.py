@@ -9,9 +9,10 @@ import numpy as np
 
 from symgrove.forest.canonical import in_one_order
 from symgrove.forest.forest import Forest
-from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
 from symgrove.models.ensemble import Ensemble
+from symgrove.models.reading import Reading
+from symgrove.models.shown import shortened
 from symgrove.models.standardization import Standardization
 from symgrove.models.teams import Teams
 
@@ -24,7 +25,7 @@ class Recurring(NamedTuple):
     Attributes
     ----------
     formula : str
-        In the user's units and column names, simplified, with rounded numbers.
+        In the user's units and column names, short, with rounded numbers.
     share : float
         Of the members that have it.
     size : int
@@ -37,7 +38,11 @@ class Recurring(NamedTuple):
 
 
 def recurring_parts(
-    ensemble: Ensemble, names: Sequence[str] | None, n_most: int | None = 10, smallest: int = 3
+    ensemble: Ensemble,
+    names: Sequence[str] | None,
+    n_most: int | None = 10,
+    smallest: int = 3,
+    reading: Reading | None = None,
 ) -> list[Recurring]:
     """Parts of programs with at least `smallest` nodes that at least two members have, the most frequent first.
 
@@ -61,7 +66,7 @@ def recurring_parts(
     found.sort(key=lambda node: (-count[node], -int(forest.size(node)), node))
     return [
         Recurring(
-            shown_formula(forest, node, ensemble.standardization, names),
+            shown_formula(forest, node, ensemble.standardization, names, reading),
             float(count[node] / n_members),
             int(forest.size(node)),
         )
@@ -69,7 +74,9 @@ def recurring_parts(
     ]
 
 
-def recurring_terms(teams: Teams, names: Sequence[str] | None, n_most: int | None = 10) -> list[Recurring]:
+def recurring_terms(
+    teams: Teams, names: Sequence[str] | None, n_most: int | None = 10, reading: Reading | None = None
+) -> list[Recurring]:
     """Terms that at least two teams have, the most frequent first."""
     forest, roots = in_one_order(teams.forest, teams.programs)
     distinct, term_of = np.unique(roots, return_inverse=True)
@@ -81,7 +88,7 @@ def recurring_terms(teams: Teams, names: Sequence[str] | None, n_most: int | Non
     found.sort(key=lambda i: (-count[i], -int(forest.size(distinct[i])), i))
     return [
         Recurring(
-            shown_formula(forest, int(distinct[i]), teams.standardization, names),
+            shown_formula(forest, int(distinct[i]), teams.standardization, names, reading),
             float(count[i] / teams.n_teams),
             int(forest.size(distinct[i])),
         )
@@ -89,8 +96,14 @@ def recurring_terms(teams: Teams, names: Sequence[str] | None, n_most: int | Non
     ]
 
 
-def shown_formula(forest: Forest, root: int, standardization: Standardization, names: Sequence[str] | None) -> str:
-    """A program in the user's units, simplified."""
+def shown_formula(
+    forest: Forest,
+    root: int,
+    standardization: Standardization,
+    names: Sequence[str] | None,
+    reading: Reading | None,
+) -> str:
+    """A program in the user's units, as short as we can write it."""
     own = Forest(forest.n_features, forest.primitives)
     copy = int(own.copy_from(forest, [root])[0])
-    return to_text(own, simplify(own, standardization.in_user_units(own, copy)), names, DIGITS)
+    return to_text(*shortened(own, standardization.in_user_units(own, copy), reading), names, DIGITS)

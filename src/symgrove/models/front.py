@@ -14,6 +14,7 @@ from symgrove.models.checked_rows import CheckedRows
 from symgrove.models.coding import coded
 from symgrove.models.columns import TableColumns
 from symgrove.models.program_model import ProgramModel
+from symgrove.models.reading import Reading
 from symgrove.models.shown import Shown
 
 Matrix = NDArray[np.float64]
@@ -26,7 +27,7 @@ class FrontPoint(Shown):
     Attributes
     ----------
     size : int
-        Nodes of its SymPy expression, every constant counted.
+        Nodes of its SymPy expression, every constant counted, as it was found; it may be shown in fewer.
     error : float
         Root mean squared error on the training rows.
     held_out_error : float
@@ -46,6 +47,10 @@ class FrontPoint(Shown):
     model: ProgramModel = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
     _columns: TableColumns = field(repr=False, compare=False)
+
+    @property
+    def _reading(self) -> Reading | None:  # type: ignore[override]
+        return self.model.reading
 
     def _shown(self) -> tuple[Forest, int]:
         found = self.model.as_sum()

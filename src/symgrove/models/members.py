@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
 from symgrove.models.ensemble import Ensemble
-from symgrove.models.shown import Shown
+from symgrove.models.reading import Reading
+from symgrove.models.shown import Shown, shortened
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Member(Shown):
     Attributes
     ----------
     formula : str
-        The member's prediction, scaling included, in the user's units and column names, simplified.
+        The member's prediction, scaling included, in the user's units and column names, as short as we can write it.
     latex, sympy
         The same as LaTeX with rounded numbers, and as a SymPy expression.
     program : str
@@ -54,6 +54,7 @@ class Member(Shown):
     target: Any
     _ensemble: Ensemble = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
+    _reading: Reading | None = field(repr=False, compare=False, default=None)
 
     def _shown(self) -> tuple[Forest, int]:
         """The scaled program in the user's units, simplified."""
@@ -61,7 +62,7 @@ class Member(Shown):
         shown = self._ensemble.standardization.in_user_units(forest, root)
         shown = forest.apply("mul", shown, forest.constant(self.slope))
         shown = forest.apply("add", shown, forest.constant(self.intercept))
-        return forest, simplify(forest, shown)
+        return shortened(forest, shown, self._reading)
 
     @property
     def program(self) -> str:
@@ -82,6 +83,7 @@ def list_members(
     out_of_bag: NDArray[np.float64],
     names: Sequence[str] | None,
     target: Any = None,
+    reading: Reading | None = None,
     *,
     prune: bool = True,
 ) -> list[Member]:
@@ -109,6 +111,7 @@ def list_members(
                 target=target,
                 _ensemble=ensemble,
                 _names=names,
+                _reading=reading,
             )
         )
     return members
@@ -120,8 +123,8 @@ def _average(values: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
     return float((shares * values).sum() / total) if total > 0 else float(values.mean())
 
 
-def ensemble_as_sum(ensemble: Ensemble) -> tuple[Forest, int]:
-    """The mean of the members as one simplified sum in the user's units."""
+def ensemble_as_sum(ensemble: Ensemble, reading: Reading | None = None) -> tuple[Forest, int]:
+    """The mean of the members as one sum in the user's units, as short as we can write it."""
     total_weight = ensemble.shares.sum()
     slope = ensemble.pooled().slope / total_weight
     forest = Forest(ensemble.forest.n_features, ensemble.forest.primitives)
@@ -130,4 +133,4 @@ def ensemble_as_sum(ensemble: Ensemble) -> tuple[Forest, int]:
     for root, factor in zip(roots, slope.tolist(), strict=True):
         shown = ensemble.standardization.in_user_units(forest, root)
         total = forest.apply("add", total, forest.apply("mul", forest.constant(factor), shown))
-    return forest, simplify(forest, total)
+    return shortened(forest, total, reading)

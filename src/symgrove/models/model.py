@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from symgrove.models.consensus import Recurring
 from symgrove.models.document import Document
 from symgrove.models.plan import Graph, Plan, PlanTarget, plain_labels
 from symgrove.models.probabilities import Correction
+from symgrove.models.reading import Reading, reading_of, some_rows
 from symgrove.models.task import Task
 from symgrove.models.team_members import SharedTerm, SizePoint
 
@@ -61,6 +62,26 @@ class Model(ABC):
     task: Task
     primitives: PrimitiveSet
     n_features: int
+
+    reading: Reading | None
+
+    @abstractmethod
+    def with_reading(self, reading: Reading | None) -> Self:
+        """The model, knowing this of its training rows."""
+
+    @property
+    def has_link(self) -> bool:
+        """Whether formulas are log odds, or logarithms of predictions."""
+        return False
+
+    def having_seen(self, X: Matrix, targets: Matrix) -> Self:
+        """The model, knowing of its training rows what showing formulas takes; `targets` is (n_targets, n_rows)."""
+        rows = some_rows(len(X))
+        residuals = None
+        if self.task.classes is None and not self.has_link:
+            residuals = targets[:, rows] - self.predict(X[rows])
+        known = 1.0 if self.has_link else 0.5
+        return self.with_reading(reading_of(X[rows], targets[:, rows], residuals, known, len(X)))
 
     @abstractmethod
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:

@@ -21,6 +21,7 @@ from symgrove.models.members import Member, ensemble_as_sum, list_members
 from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
 from symgrove.models.out_of_bag import predict_out_of_bag
 from symgrove.models.plan import Graph, PlanTarget
+from symgrove.models.reading import Reading
 from symgrove.models.task import Task
 
 
@@ -37,6 +38,8 @@ class ProgramModel(Model):
         Errors of every sample's member, on the sample and on the rows that it left out.
     merge : bool
         Whether members of equal programs are shown as one.
+    reading : Reading or None
+        What is known of the training rows for showing formulas.
     """
 
     ensembles: tuple[Ensemble, ...]
@@ -44,6 +47,7 @@ class ProgramModel(Model):
     in_bag: tuple[Matrix, ...]
     out_of_bag: tuple[Matrix, ...]
     merge: bool = True
+    reading: Reading | None = None
     kind: ClassVar[str] = "programs"
 
     @property
@@ -53,6 +57,9 @@ class ProgramModel(Model):
     @property
     def n_features(self) -> int:  # type: ignore[override]
         return self.ensembles[0].forest.n_features
+
+    def with_reading(self, reading: Reading | None) -> ProgramModel:
+        return replace(self, reading=reading)
 
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
         if self.task.classes is None:
@@ -113,7 +120,9 @@ class ProgramModel(Model):
         for k, ensemble in enumerate(self.ensembles):
             target = None if self.task.targets is None else self.task.targets[k]
             prune = self.merge and ensemble.is_mean
-            members += list_members(ensemble, self.in_bag[k], self.out_of_bag[k], names, target, prune=prune)
+            members += list_members(
+                ensemble, self.in_bag[k], self.out_of_bag[k], names, target, self.reading, prune=prune
+            )
         return members
 
     def count_members(self) -> dict[str, int]:
@@ -124,11 +133,15 @@ class ProgramModel(Model):
         return feature_importances(self.ensembles, X, seed, owners)
 
     def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
-        return [part for ensemble in self.ensembles for part in recurring_parts(ensemble, names, n_most)]
+        return [
+            part
+            for ensemble in self.ensembles
+            for part in recurring_parts(ensemble, names, n_most, reading=self.reading)
+        ]
 
     def as_sum(self) -> tuple[Forest, int] | None:
         is_mean = self.task.classes is None and len(self.ensembles) == 1 and self.ensembles[0].is_mean
-        return ensemble_as_sum(self.ensembles[0]) if is_mean else None
+        return ensemble_as_sum(self.ensembles[0], self.reading) if is_mean else None
 
     @property
     def aggregation(self) -> str:
@@ -180,6 +193,7 @@ def join_models(models: Sequence[ProgramModel]) -> ProgramModel:
         in_bag,
         tuple(np.concatenate([model.out_of_bag[k] for model in models]) for k in targets),
         models[0].merge,
+        models[0].reading,
     )
 
 

@@ -10,17 +10,32 @@ from typing import Any
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
+from symgrove.forest.rounding import MOST, with_few_digits
+from symgrove.forest.shortest import rows_like, shortest
 from symgrove.forest.text import to_text
+from symgrove.models.reading import Reading
+
+DIGITS = 4  # where nothing is known of the training rows
+N_ROWS = 200  # on which numbers are rounded
 
 
 class Shown(ABC):
     """Something with a formula; made when asked for, because simplifying takes a while."""
 
     _names: Sequence[str] | None
+    _reading: Reading | None
 
     @abstractmethod
     def _shown(self) -> tuple[Forest, int]:
-        """The formula in the user's units, simplified, in a forest of its own."""
+        """The formula in the user's units, as short as we can write it, in a forest of its own."""
+
+    def _rounded(self) -> tuple[Forest, int]:
+        """The same, its numbers with as many digits as the training rows justify."""
+        forest, root = self._shown()
+        reading = self._reading
+        if reading is None:
+            return forest, root
+        return forest, with_few_digits(forest, root, rows_like(reading.quantiles, N_ROWS), reading.margin)
 
     def __str__(self) -> str:
         return self.formula
@@ -30,21 +45,39 @@ class Shown(ABC):
         """In the user's units and column names."""
         return to_text(*self._shown(), self._names)
 
-    def rounded(self, digits: int = 4) -> str:
-        """The formula with rounded numbers, for reading."""
-        return to_text(*self._shown(), self._names, digits)
+    def rounded(self, digits: int | None = None) -> str:
+        """The formula with rounded numbers, for reading.
+
+        Parameters
+        ----------
+        digits : int, optional
+            Significant digits. By default each number has as many as make a difference: rounding raises the mean
+            squared error on the training rows by about a hundredth of its standard error at most.
+        """
+        if digits is not None or self._reading is None:
+            return to_text(*self._shown(), self._names, DIGITS if digits is None else digits)
+        return to_text(*self._rounded(), self._names)
 
     @property
     def latex(self) -> str:
-        """The same as LaTeX, with rounded numbers."""
-        return to_latex(*self._shown(), self._names)
+        """The same as LaTeX, numbers rounded as `rounded` does."""
+        return to_latex(*self._rounded(), self._names, self._n_digits)
 
     @property
     def mathml(self) -> str:
         """The same as MathML, for web pages."""
-        return to_mathml(*self._shown(), self._names)
+        return to_mathml(*self._rounded(), self._names, self._n_digits)
+
+    @property
+    def _n_digits(self) -> int:
+        return DIGITS if self._reading is None else MOST
 
     @property
     def sympy(self) -> Any:
         """The same as a SymPy expression."""
         return import_module("symgrove.forest.as_sympy").to_sympy(*self._shown(), self._names)  # SymPy is optional
+
+
+def shortened(forest: Forest, root: int, reading: Reading | None) -> tuple[Forest, int]:
+    """A formula as short as we can write it."""
+    return forest, shortest(forest, root, None if reading is None else reading.quantiles)

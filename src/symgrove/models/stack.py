@@ -17,6 +17,7 @@ from symgrove.models.document import Allowance, Document, Entries
 from symgrove.models.ensemble import mean_of_finite, spread_of_finite
 from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
 from symgrove.models.plan import Graph, PlanTarget
+from symgrove.models.reading import Reading
 from symgrove.models.task import Task
 from symgrove.models.team_document import teams_from_document, teams_to_document
 from symgrove.models.team_importance import team_importances
@@ -53,6 +54,8 @@ class Stack(Model):
         Names of the levels.
     smaller : tuple of Stack
         If it is one team: it, and what is left when terms leave one by one.
+    reading : Reading or None
+        What is known of the training rows for showing formulas.
     """
 
     levels: tuple[Teams, ...]
@@ -63,7 +66,16 @@ class Stack(Model):
     n_features: int
     labels: tuple[str, ...]
     smaller: tuple[Stack, ...] = field(default=(), repr=False)
+    reading: Reading | None = None
     kind: ClassVar[str] = "teams"
+
+    def with_reading(self, reading: Reading | None) -> Stack:
+        smaller = tuple(own.with_reading(_reading_of_path(own, reading)) for own in self.smaller)
+        return replace(self, reading=reading, smaller=smaller)
+
+    @property
+    def has_link(self) -> bool:
+        return any(level.is_logistic or level.has_log_link for level in self.levels)
 
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
         prediction = np.repeat(self.base[:, None], len(X), axis=1)
@@ -141,7 +153,7 @@ class Stack(Model):
 
     def recurring(self, names: Names, n_most: int | None) -> list[Recurring]:
         """Terms that several teams of the heaviest level have."""
-        return recurring_terms(self.heaviest, names, n_most) if self.levels else []
+        return recurring_terms(self.heaviest, names, n_most, self.reading) if self.levels else []
 
     def shared_terms(self, names: Names, n_most: int | None) -> list[SharedTerm]:
         """The heaviest level as one sum over its teams."""
@@ -181,6 +193,12 @@ class Stack(Model):
                 for before, teams in zip((None, *self.levels), self.levels, strict=False)
             ],
         }
+
+
+def _reading_of_path(own: Stack, reading: Reading | None) -> Reading | None:
+    """Of one of the smaller models, whose residuals are larger."""
+    is_known = reading is not None and own.levels[0].loss == "squared" and not own.has_link
+    return reading.with_residual(float(np.sqrt(own.levels[0].errors[0]))) if reading and is_known else reading
 
 
 def stack_from(

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.simplify import simplify
 from symgrove.forest.text import to_text
 from symgrove.models.checked_rows import CheckedRows
 from symgrove.models.coding import coded
 from symgrove.models.columns import TableColumns
-from symgrove.models.shown import Shown
+from symgrove.models.reading import Reading
+from symgrove.models.shown import Shown, shortened
 from symgrove.models.teams import Teams
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class TeamMember(Shown):
     Attributes
     ----------
     formula : str
-        The team's sum in the user's units and column names, simplified; log odds if it is a classifier's. Clips are
-        not part of it: on rows outside what training rows showed, predictions stay within that.
+        The team's sum in the user's units and column names, as short as we can write it; log odds if it is a
+        classifier's. Clips are not part of it: on rows outside what training rows showed, predictions stay within that.
     latex, sympy
         The same as LaTeX with rounded numbers, and as a SymPy expression.
     program : str
@@ -63,19 +63,23 @@ class TeamMember(Shown):
     target: Any
     _teams: Teams = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
+    _reading: Reading | None = field(repr=False, compare=False, default=None)
 
     @property
     def program(self) -> str:
         """The sum as it was evolved."""
-        return to_text(*self._shown(is_in_user_units=False), self._names)
+        return to_text(*self._own_sum(is_in_user_units=False), self._names)
 
-    def _shown(self, *, is_in_user_units: bool = True) -> tuple[Forest, int]:
-        """The sum, simplified, in a forest of its own."""
+    def _shown(self) -> tuple[Forest, int]:
+        return shortened(*self._own_sum(is_in_user_units=True), self._reading)
+
+    def _own_sum(self, *, is_in_user_units: bool) -> tuple[Forest, int]:
+        """The sum in a forest of its own, as it was evolved or in the user's units."""
         teams = self._teams
         forest = Forest(teams.forest.n_features, teams.forest.primitives)
         coefficients = teams.coefficients[self.samples[0]]
         total = _sum(forest, teams, coefficients, self.intercept, is_in_user_units=is_in_user_units)
-        return forest, simplify(forest, total)
+        return forest, total
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,10 @@ class SizePoint(Shown):
     _stack: Stack = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
     _columns: TableColumns | None = field(repr=False, compare=False, default=None)
+
+    @property
+    def _reading(self) -> Reading | None:  # type: ignore[override]
+        return self._stack.reading
 
     def _shown(self) -> tuple[Forest, int]:
         found = stack_as_sum(self._stack)
@@ -171,6 +179,7 @@ def list_teams(stack: Stack, names: Sequence[str] | None, targets: Any, labels: 
                     target=None if targets is None else targets[teams.target_of[j]],
                     _teams=teams,
                     _names=names,
+                    _reading=stack.reading,
                 )
             )
     return members
@@ -190,7 +199,7 @@ def _sum(forest: Forest, teams: Teams, coefficients: Matrix, intercept: float, *
 
 
 def stack_as_sum(stack: Stack) -> tuple[Forest, int] | None:
-    """The whole model as one simplified sum, without clips; None if it is no sum.
+    """The whole model as one short sum, without clips; None if it is no sum.
 
     Log odds if it is a classifier's, the logarithm with the Poisson loss: then it must be one team.
     """
@@ -204,7 +213,7 @@ def stack_as_sum(stack: Stack) -> tuple[Forest, int] | None:
     for weight, teams in zip(stack.weights, stack.levels, strict=True):
         coefficients, intercept = weight * teams.coefficients.mean(axis=0), float(weight * teams.intercept.mean())
         total = forest.apply("add", total, _sum(forest, teams, coefficients, intercept))
-    return forest, simplify(forest, total)
+    return shortened(forest, total, stack.reading)
 
 
 def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) -> list[SharedTerm]:
@@ -220,7 +229,7 @@ def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) 
     for i in order:
         forest = Forest(teams.forest.n_features, teams.forest.primitives)
         root = int(forest.copy_from(teams.forest, teams.programs[i : i + 1])[0])
-        shown = simplify(forest, teams.standardization.in_user_units(forest, root))
+        _, shown = shortened(forest, teams.standardization.in_user_units(forest, root), stack.reading)
         own = teams.coefficients[:, i]
         column = own / teams.spread[i]
         share = float((own != 0).mean())

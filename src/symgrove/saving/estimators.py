@@ -33,6 +33,7 @@ from symgrove.models.columns import columns_from, plain_columns
 from symgrove.models.document import Allowance, Document, Entries, optional_numbers
 from symgrove.models.intervals import intervals_from
 from symgrove.models.program_model import ProgramModel, program_model_from
+from symgrove.models.reading import reading_from
 from symgrove.models.seen_rows import from_text as marks_from_text
 from symgrove.models.seen_rows import to_text as marks_to_text
 from symgrove.models.stack import Stack, stack_from
@@ -135,6 +136,7 @@ def model_to_document(estimator: Estimator) -> Document:
         "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
         "epsilon": primitives.epsilon,
         **estimator.model_.document(),
+        "reading": None if estimator.model_.reading is None else estimator.model_.reading.document(),
         **_fronts(estimator),
         "uncertainty": None if learned is None else learned.document(),
         "seen": {name: None if own is None else marks_to_text(own) for name, own in marks.items()},
@@ -230,12 +232,15 @@ def set_model(estimator: Estimator, entries: Entries, primitives: PrimitiveSet, 
     estimator.columns_ = columns
     names = feature_names_of(estimator)
     own = entries, task, columns.owners.size, primitives, allowance
+    reading = reading_from(entries.entries("reading"), columns.owners.size) if "reading" in entries else None
     if isinstance(estimator, GroveEstimator):
         weights = estimator.stacking_weights_
-        estimator.model_ = stack_from(*own, tuple(name for name, weight in weights.items() if weight > 0))
-        estimator.size_path_ = estimator.model_.front(names, columns)
+        stack = stack_from(*own, tuple(name for name, weight in weights.items() if weight > 0)).with_reading(reading)
+        estimator.model_ = stack
+        estimator.size_path_ = stack.front(names, columns)
     else:
-        estimator.model_ = program_model_from(*own, merge=bool(parameters_of(estimator).get("prune", True)))
+        prune = bool(parameters_of(estimator).get("prune", True))
+        estimator.model_ = program_model_from(*own, merge=prune).with_reading(reading)
     estimator.ensemble_ = estimator.model_.members(names)
     if isinstance(estimator, LawRegressor):
         fronts = searched_from(entries.each("fronts"), task, own[2], len(columns), primitives, allowance)
