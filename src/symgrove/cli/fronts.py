@@ -25,7 +25,7 @@ def end_of(reason: str) -> str:
     return f"stopped by {reason}" + (f": {ENDS[reason]}" if reason in ENDS else "")
 
 
-def fronts_as_values(estimator: Estimator, style: str, digits: int) -> list[dict[str, Any]]:
+def fronts_as_values(estimator: Estimator, style: str, digits: int | None) -> list[dict[str, Any]]:
     """The front of every target, and which of its formulas predicts; nothing if the model has none."""
     from symgrove.estimators.fitted import fronts_of, target_names_of
 
