@@ -288,8 +288,8 @@ GROVE = [
     *flag("clip"),
     *(("sampling", value, SHARE.format(value)) for value in (1.5, 0.0, 1, "jackknife", None)),
 ]
-LAW_FUNCTIONS = "'log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos'"
-CHOOSE = "choose must be one of 'mdl', 'one_se', 'accuracy', or a size (int), got {!r}."
+LAW_FUNCTIONS = "'log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos', 'max', 'min'"
+CHOOSE = "choose must be one of 'auto', 'mdl', 'one_se', 'accuracy', or a size (int), got {!r}."
 LAW = [
     ("functions", ("sin", "sine"), f"functions must be one of {LAW_FUNCTIONS}, got 'sine'."),
     ("functions", ("add",), f"functions must be one of {LAW_FUNCTIONS}, got 'add'."),

@@ -302,7 +302,10 @@ def test_rules_choose_from_the_front():
         return Entry(None, 0, size, 0.0, held_out, margin, description, np.zeros(1))
 
     entries = [entry(1, 9.0, 0.5, 90), entry(4, 2.2, 0.5, 50), entry(7, 2.1, 0.5, 20), entry(20, 2.0, 0.3, 30)]
-    assert [choose(entries, rule) for rule in ("accuracy", "one_se", "mdl", 6, 100, 3)] == [3, 1, 2, 1, 3, 0]
+    rules = ("accuracy", "one_se", "mdl", 6, 100, 3)
+    assert [choose(entries, rule, is_law=False) for rule in rules] == [3, 1, 2, 1, 3, 0]
+    assert choose(entries, "auto", is_law=True) == 2  # as mdl
+    assert choose(entries, "auto", is_law=False) == 1  # within half of 0.5, but for 2.1 - 2.0
 
 
 def test_features_that_matter_are_those_that_trees_use():

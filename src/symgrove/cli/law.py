@@ -21,8 +21,8 @@ def law(
         float | None, typer.Option(help="Seconds after which the search ends with what it has.")
     ] = None,
     choose: Annotated[
-        str, typer.Option(help="Which formula predicts: mdl, one_se, accuracy, or the number of nodes at most.")
-    ] = "mdl",
+        str, typer.Option(help="Which formula predicts: auto, mdl, one_se, accuracy, or the number of nodes at most.")
+    ] = "auto",
     functions: Annotated[
         str | None, typer.Option(help="Functions that formulas may have, separated by commas; none: arithmetic only.")
     ] = None,

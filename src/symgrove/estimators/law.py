@@ -52,11 +52,13 @@ class LawRegressor(Regressor):
     functions : sequence of str, default=('log', 'exp', 'sin', 'cos', 'tanh', 'arcsin', 'arccos', 'max', 'min')
         Functions that formulas may have, of log, exp, sin, cos, tanh, arcsin, arccos, max and min.
         Arithmetic, and powers with halves and thirds, are always there.
-    choose : "mdl", "one_se", "accuracy" or int, default='mdl'
+    choose : "auto", "mdl", "one_se", "accuracy" or int, default='auto'
         Which formula of the front predicts. accuracy: the one with the lowest error on rows that the search did not
-        see, a fifth of them, at most 2,000. one_se: the smallest whose error there is within one standard error of
-        that. mdl: of those within one standard error, the one with which data and formula are described in the fewest
-        bits. A number: the best of at most this size. `use` changes it after the fit.
+        see, a fifth of them, at most 2,000; of up to 300 rows without a law, each is left out of one of five searches.
+        one_se: the smallest whose error there is within one standard error of that, of the difference. mdl: of those
+        within one standard error, the one with which data and formula are described in the fewest bits. auto: mdl
+        where the search ended with a law (`stop_reason_` is exact or noise), else the smallest within half a standard
+        error. A number: the best of at most this size. `use` changes it after the fit.
     units : dict, optional
         A unit for each column, by its name or place, as pint writes it: {"m": "kg", "v": "m/s"}; "" is none. Then only
         formulas are searched that are right in units. Needs pint and `target_unit`. See docs/law.md.
@@ -115,7 +117,7 @@ class LawRegressor(Regressor):
         self,
         *,
         functions: Any = CHOICES,
-        choose: Any = "mdl",
+        choose: Any = "auto",
         units: Any = None,
         target_unit: Any = None,
         constants_have_units: bool = False,
@@ -201,8 +203,8 @@ class LawRegressor(Regressor):
             for k, front in enumerate(fronts)
         ]  # fmt: skip
         held_out = training.targets[0][fronts[0].held_out]
-        searched = Searched([front.entries for front in fronts], fallbacks, importances, held_out)
         reasons = ["interrupted" if interrupt.is_requested else front.reason for front in fronts]
+        searched = Searched([front.entries for front in fronts], fallbacks, importances, held_out, reasons)
         reason = min(reasons, key=REASONS.index)
         fitted = Fitted(searched.model(problem.task, self.choose), [])
         left_out = _said_of(searched.chosen(self.choose)[0].held_out, fronts[0].held_out, training)
@@ -247,7 +249,7 @@ class LawRegressor(Regressor):
 
         Parameters
         ----------
-        choose : "mdl", "one_se", "accuracy" or int
+        choose : "auto", "mdl", "one_se", "accuracy" or int
 
         Returns
         -------

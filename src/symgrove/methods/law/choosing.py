@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from symgrove.methods.law.search import Outcome
 
 Matrix = NDArray[np.float64]
 N_STEPS = 20
-RULES = ("mdl", "one_se", "accuracy")
+RULES = ("auto", "mdl", "one_se", "accuracy")
+LAWS = ("exact", "noise")  # reasons for a search to end that say that it has found one
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,9 @@ class Entry:
     error : float
         Mean squared error on all training rows.
     held_out_error, held_out_margin : float
-        Mean squared error of the formula as it was before it was fitted on all rows, on the rows held out, and its
-        standard error; NaN if there are no such rows.
+        Mean squared error on rows held out, of the formula as it was before it was fitted on all rows, and of the best
+        formulas up to its size of other searches; and the standard error of the difference to the best entry. NaN if
+        there are no such rows.
     description : float
         Bits of the formula, and of the rows that were searched on, with it.
     held_out : (n_held_out,)
@@ -50,31 +53,30 @@ class Entry:
     held_out: Matrix
 
 
-def entries_of(
-    outcome: Outcome, rows: RowSet, held_out: RowSet, features: Sequence[int], n_features: int
-) -> list[Entry]:
-    """The front with constants of all rows; `features` are places in the user's rows of those that were searched.
+class Fold(NamedTuple):
+    """What a search has found, and rows that it did not see."""
 
-    An entry that is larger than another and no better on all rows is left out.
+    outcome: Outcome
+    rows: RowSet
+
+
+def entries_of(folds: Sequence[Fold], rows: RowSet, features: Sequence[int], n_features: int) -> list[Entry]:
+    """The front of the first fold with constants of all rows.
+
+    `features` are places in the user's rows of those that were searched. An entry that is larger than another and no
+    better on all rows is left out.
     """
-    found = [_entry(outcome, own, rows, held_out, features, n_features) for own in outcome.found]
+    found = [_entry(folds, own, rows, features, n_features) for own in folds[0].outcome.found]
     kept: list[Entry] = []
     for entry in sorted(found, key=lambda each: (each.size, each.error)):
         if not kept or entry.error < kept[-1].error:
             kept.append(entry)
-    return kept
+    return _with_margins(kept, folds, rows.mean)
 
 
-def _entry(
-    outcome: Outcome, own: Found, rows: RowSet, held_out: RowSet, features: Sequence[int], n_features: int
-) -> Entry:
+def _entry(folds: Sequence[Fold], own: Found, rows: RowSet, features: Sequence[int], n_features: int) -> Entry:
+    outcome = folds[0].outcome
     formulas = outcome.formulas
-    predicted = formulas.predict(own.root, held_out, own.values)
-    with np.errstate(all="ignore"):
-        squares = held_out.residuals(np.where(np.isfinite(predicted), predicted, rows.mean)) ** 2
-        held_out_error = np.nan, np.nan
-        if squares.size:
-            held_out_error = squares.mean(), squares.std() / np.sqrt(squares.size)
     fitted = fit(formulas, own.root, rows, own.values, N_STEPS)
     values, error = (
         fitted if np.isfinite(fitted.error) else (own.values, error_of(formulas, own.root, rows, own.values))
@@ -82,8 +84,35 @@ def _entry(
     forest = Forest(n_features, PrimitiveSet(LAW_FUNCTIONS))
     root = formulas.in_forest(own.root, values, forest, features)
     description = outcome.findings.description(own.error, own.bits)
-    mean_square, margin = held_out_error
-    return Entry(forest, root, own.size, error, float(mean_square), float(margin), description, predicted)
+    said = np.concatenate([
+        fold.outcome.formulas.predict(each.root, fold.rows, each.values)
+        for fold, each in zip(folds, (own, *(_best_up_to(own.size, fold.outcome) for fold in folds[1:])), strict=True)
+    ])  # fmt: skip
+    return Entry(forest, root, own.size, error, np.nan, np.nan, description, said)
+
+
+def _best_up_to(size: int, outcome: Outcome) -> Found:
+    """The smallest if all are larger."""
+    return max((own for own in outcome.found if own.size <= size), key=lambda own: own.size, default=outcome.found[0])
+
+
+def _with_margins(entries: Sequence[Entry], folds: Sequence[Fold], mean: float) -> list[Entry]:
+    """With errors on the rows held out; where a formula has no value, the target's mean counts."""
+    ends = np.cumsum([fold.rows.n_rows for fold in folds])
+    if not entries or not ends[-1]:
+        return [*entries]
+    with np.errstate(all="ignore"):
+        said = [np.split(np.where(np.isfinite(own.held_out), own.held_out, mean), ends[:-1]) for own in entries]
+        squares = np.array([
+            np.concatenate([fold.rows.residuals(part) for fold, part in zip(folds, parts, strict=True)]) ** 2
+            for parts in said
+        ])  # fmt: skip
+        errors = squares.mean(axis=1)
+        margins = (squares - squares[np.nanargmin(errors)]).std(axis=1) / np.sqrt(ends[-1])
+    return [
+        replace(entry, held_out_error=float(error), held_out_margin=float(margin))
+        for entry, error, margin in zip(entries, errors, margins, strict=True)
+    ]
 
 
 def in_units(entry: Entry, features: Matrix, target: float) -> Entry:
@@ -115,12 +144,13 @@ def in_units(entry: Entry, features: Matrix, target: float) -> Entry:
     return Entry(forest, root, entry.size, error, held_out_error, margin, entry.description, held_out)
 
 
-def choose(entries: Sequence[Entry], rule: str | int) -> int:
+def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
     """Which entry a rule picks.
 
     mdl: the shortest description among those that are within one standard error of the best on the rows held out;
-    one_se: the smallest of those; accuracy: the best on the rows held out; a number: the largest of at most this size.
-    Without rows held out, every rule takes the shortest description.
+    one_se: the smallest of those; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
+    else the smallest within half a standard error; a number: the largest of at most this size. Without rows held out,
+    every rule takes the shortest description.
     """
     if not isinstance(rule, str):
         fitting = [i for i, entry in enumerate(entries) if entry.size <= rule]
@@ -131,7 +161,11 @@ def choose(entries: Sequence[Entry], rule: str | int) -> int:
     best = min(known, key=lambda i: entries[i].held_out_error)
     if rule == "accuracy":
         return best
-    margin = entries[best].held_out_margin
-    most = entries[best].held_out_error + (margin if np.isfinite(margin) else 0.0)
-    near = [i for i in known if entries[i].held_out_error <= most]
-    return near[0] if rule == "one_se" else min(near, key=lambda i: entries[i].description)
+    n_errors = HALF if rule == "auto" and not is_law else 1.0
+    behind = {i: entries[i].held_out_error - entries[best].held_out_error for i in known}
+    near = [i for i in known if i == best or behind[i] <= n_errors * entries[i].held_out_margin]
+    is_short = rule == "mdl" or (rule == "auto" and is_law)
+    return min(near, key=lambda i: entries[i].description) if is_short else near[0]
+
+
+HALF = 0.5

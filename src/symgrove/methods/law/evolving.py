@@ -33,6 +33,7 @@ N_FIRST, N_BRED = 500, 30  # random programs, and children by crossover and muta
 N_IMPROVED, N_INSERTIONS, SHARE_OF_INSERTIONS = 10, 12, 0.3
 N_SHORTENED = 2
 N_OF_SIZE = 15
+ROWS_PER_NODE, SMALLEST_LARGEST = 2, 15  # of few rows, large programs know nothing but these rows
 N_STEPS, N_LAST_STEPS = 6, 10  # of least squares
 N_TERMS, LARGEST_TERM, N_BETWEEN_TERMS = 1500, 9, 20
 N_JUDGED = 500  # rows that insertions are judged on
@@ -74,7 +75,8 @@ class _Evolution:
         shares = SHARES, SHARE_OF_CONSTANTS, HEIGHT
         self.vary = MixedVariation(source, columns[:, :N_DATA_VALUES], MOST_NODES, *shares)
         self.simple = np.unique(simple_terms(self.programs.forest, self.rows.features, bred))
-        self.archive = Archive(N_OF_SIZE, int(min(LARGEST_IN_FRONT, findings.most_nodes)))
+        largest = max(SMALLEST_LARGEST, task.rows.n_rows // ROWS_PER_NODE)
+        self.archive = Archive(N_OF_SIZE, int(min(LARGEST_IN_FRONT, largest, findings.most_nodes)))
         seeds = [program_of(findings.formulas, found, self.programs.forest) for found in findings.found.values()]
         first = self.vary.new(self.forest, N_FIRST, self.rng)
         self._enter(np.concatenate([self.simple, first, np.array([s for s in seeds if s is not None], dtype=np.int64)]))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.primitives import PrimitiveSet
-from symgrove.methods.law.choosing import Entry, choose, entries_of, in_units
+from symgrove.methods.law.choosing import LAWS, Entry, Fold, choose, entries_of, in_units
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.rules import Rules
@@ -40,7 +40,8 @@ from symgrove.models.task import Task
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
-SHARE_HELD_OUT, MOST_HELD_OUT = 0.2, 2000
+N_FOLDS, MOST_HELD_OUT = 5, 2000
+MOST_FOLDED = 300  # rows; with more, one fold is enough
 MOST_FEATURES = 10  # with more, the library has too few atoms of each
 N_TREES, N_AT_ONCE, N_ROWS_OF_TREES = 100, 10, 2000
 MOST_IN_SINGLE, MOST_EXTREME = 1e30, 1e40
@@ -72,29 +73,45 @@ class Front(NamedTuple):
 
 
 def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
-    """Search on four fifths of the rows; constants are those of all."""
+    """Search on four fifths of the rows; constants are those of all.
+
+    If that finds no law, and rows are few, shorter searches on the other folds say how good formulas of each size are.
+    """
     training, seed = problem.training, problem.seed
     units, unit = units_of(training.X), float(units_of(training.targets[target]))
     X, y, weight = training.X / units, training.targets[target] / unit, training.weight
     order = stream(seed, "held out").permutation(len(y))
-    n_held_out = min(int(SHARE_HELD_OUT * len(y)), MOST_HELD_OUT)
-    held_out, seen = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    n_held_out = min(len(y) // N_FOLDS, MOST_HELD_OUT)
+    held_out = [np.sort(order[:n_held_out])]
+    seen = np.setdiff1d(order, held_out[0])
     is_over = partial(_is_over, settings)
-    features = features_that_matter(X[seen], y[seen], weight if weight is None else weight[seen], seed, is_over)
 
-    def rows_of(places: NDArray[np.intp]) -> tuple[Matrix, Matrix, Matrix | None]:
+    def rows_of(places: NDArray[np.intp], features: NDArray[np.intp]) -> tuple[Matrix, Matrix, Matrix | None]:
         return X[np.ix_(places, features)], y[places], None if weight is None else weight[places]
 
     varies = bool(np.ptp(y[seen]) > 0)  # else the mean is all that there is to find
     end = settings.end if varies else -np.inf
-    rules = settings.rules(target, features, X.shape[1])
-    task = LawTask(*rows_of(seen), seed, settings.functions, end, settings.check, rules)
-    outcome = search(task, settings.tell)
-    everything = RowSet(*rows_of(np.arange(len(y))))
-    entries = entries_of(outcome, everything, RowSet(*rows_of(held_out)), features.tolist(), X.shape[1])
+
+    def fold_of(places: NDArray[np.intp], *, is_short: bool) -> tuple[Fold, NDArray[np.intp]]:
+        rest = np.setdiff1d(order, places)
+        features = features_that_matter(X[rest], y[rest], None if weight is None else weight[rest], seed, is_over)
+        rules = settings.rules(target, features, X.shape[1])
+        own = rows_of(rest, features)
+        task = LawTask(*own, seed, settings.functions, end, settings.check, rules, is_short=is_short)
+        return Fold(search(task, settings.tell), RowSet(*rows_of(places, features))), features
+
+    first, features = fold_of(held_out[0], is_short=False)
+    folds = [first]
+    reason = first.outcome.reason if varies else "exact"
+    if reason == "everything" and len(y) <= MOST_FOLDED and n_held_out:
+        held_out += [np.sort(part) for part in np.array_split(order[n_held_out:], N_FOLDS - 1)]
+        folds += [fold_of(places, is_short=True)[0] for places in held_out[1:]]
+        if is_over():  # the last of them were cut short
+            held_out, folds = held_out[:1], folds[:1]
+    entries = entries_of(folds, RowSet(*rows_of(np.arange(len(y)), features)), features.tolist(), X.shape[1])
     if unit != 1 or (units != 1).any():
         entries = [in_units(entry, units, unit) for entry in entries]
-    return Front(entries, outcome.reason if varies else "exact", held_out)
+    return Front(entries, reason, np.concatenate(held_out))
 
 
 def units_of(values: Matrix) -> Matrix:
@@ -136,17 +153,24 @@ class Searched(NamedTuple):
     """What a fit keeps for another choice.
 
     `entries` of every target; `importances` of theirs, (n_entries, n_columns); `held_out_target` is the first target
-    on the rows held out, None if it was read from a file.
+    on the rows held out, None if it was read from a file; `reasons` are why the searches ended.
     """
 
     entries: list[list[Entry]]
     fallbacks: list[float]
     importances: list[Matrix]
     held_out_target: Matrix | None
+    reasons: list[str]
+
+    def _places(self, rule: str | int) -> list[int]:
+        return [
+            choose(entries, rule, is_law=reason in LAWS)
+            for entries, reason in zip(self.entries, self.reasons, strict=True)
+        ]
 
     def chosen(self, rule: str | int) -> list[Entry]:
         """An entry of each target."""
-        return [entries[choose(entries, rule)] for entries in self.entries]
+        return [entries[place] for entries, place in zip(self.entries, self._places(rule), strict=True)]
 
     def model(self, task: Task, rule: str | int) -> ProgramModel:
         """What predicts with them."""
@@ -154,7 +178,7 @@ class Searched(NamedTuple):
 
     def importances_of(self, rule: str | int) -> Matrix:
         """Of the columns, in the mean of the targets; they sum to one, or are zero if no column acts."""
-        chosen = [own[choose(entries, rule)] for entries, own in zip(self.entries, self.importances, strict=True)]
+        chosen = [own[place] for own, place in zip(self.importances, self._places(rule), strict=True)]
         total = np.sum(chosen, axis=0)
         return np.asarray(total / total.sum() if total.sum() > 0 else total)
 
@@ -170,8 +194,14 @@ class Searched(NamedTuple):
     def document(self) -> list[Document]:
         """For a model file: a front for each target."""
         return [
-            {"fallback": fallback, "entries": [_entry_document(*own) for own in zip(entries, importances, strict=True)]}
-            for entries, fallback, importances in zip(self.entries, self.fallbacks, self.importances, strict=True)
+            {
+                "fallback": fallback,
+                "reason": reason,
+                "entries": [_entry_document(*own) for own in zip(entries, importances, strict=True)],
+            }
+            for entries, fallback, importances, reason in zip(
+                self.entries, self.fallbacks, self.importances, self.reasons, strict=True
+            )
         ]
 
 
@@ -206,7 +236,8 @@ def searched_from(
         own = front.each("entries")
         entries.append([_entry_from(each, n_features, primitives, allowance) for each in own])
         importances.append(np.array([each.numbers("importances", n_columns) for each in own]))
-    return Searched(entries, [front.number("fallback") for front in fronts], importances, None)
+    fallbacks = [front.number("fallback") for front in fronts]
+    return Searched(entries, fallbacks, importances, None, [front.text("reason") for front in fronts])
 
 
 def _entry_from(own: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance) -> Entry:

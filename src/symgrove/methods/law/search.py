@@ -42,6 +42,8 @@ N_FREED, N_POLISHED = 12, 15
 BITS_A_FEATURE, FEWEST_BITS = 12.0, 50.0
 LATER = 1.6
 FEWEST_ATOMS = 3
+# Mean squared error, as a share of the variance, up to which what is left may be taken for noise.
+MOST_NOISE, MOST_NOISE_OF_FEW, FEW_ROWS = 0.25, 0.02, 150
 # Mean squared error, as a share of the variance, from which on sums and products of so many atoms are not looked for.
 MOST_LEFT = {1: np.inf, 2: 0.5, 3: 0.01}
 
@@ -97,9 +99,16 @@ class _Step(NamedTuple):
 
 def _steps(task: LawTask, findings: Findings) -> Iterator[_Step]:
     """Do one after the other."""
-    formulas = findings.formulas
     for step in search_signomials(task, findings):
         yield _Step(step)
+    if not task.is_short:
+        yield from _steps_with_atoms(task, findings)
+    yield from (_Step(step, is_late=True) for step in evolve(task, findings))
+
+
+def _steps_with_atoms(task: LawTask, findings: Findings) -> Iterator[_Step]:
+    """Of features that are no power in front of everything else, then of all."""
+    formulas = findings.formulas
     powers = separable_powers(task)
     inner = [j for j in range(task.n_features) if j not in powers]
     in_front = exponents_of(powers, task.n_features)
@@ -112,9 +121,8 @@ def _steps(task: LawTask, findings: Findings) -> Iterator[_Step]:
             continue
         atoms = make_atoms(task, active, wanted)
         if len(atoms.library) < FEWEST_ATOMS or task.is_over():
-            break
+            return
         yield from _with_atoms(task, findings, atoms, formulas.monomial(exponents))
-    yield from (_Step(step, is_late=True) for step in evolve(task, findings))
 
 
 def _with_atoms(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int) -> Iterator[_Step]:
@@ -149,6 +157,10 @@ class _Stop:
         return "time" if self.task.is_over() else ""
 
     def _is_noise(self, best: Found) -> bool:
+        # Where much is left, or rows are few, a polynomial sees little of what could still be explained.
+        most_left = MOST_NOISE if self.task.rows.n_rows >= FEW_ROWS else MOST_NOISE_OF_FEW
+        if best.error > most_left * self.findings.variance:
+            return False
         key = best.root, best.error
         if key not in self._tested:
             self._test = self._test or LackOfFit(self.task.tested)

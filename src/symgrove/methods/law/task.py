@@ -38,6 +38,8 @@ class LawTask:
         Whether somebody wants to stop.
     rules : Rules, optional
         What formulas may be besides; by default, everything.
+    is_short : bool
+        Whether only monomials and evolution are wanted.
     groups : list of tuples
         Exponents of features that are a part of formulas, noted by the first search.
     """
@@ -50,6 +52,7 @@ class LawTask:
     end: float = np.inf
     check: Callable[[], bool] = lambda: False
     rules: Rules | None = None
+    is_short: bool = False
     groups: list[tuple[float, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
