@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symgrove import Forest, PrimitiveSet, parse, primitive, to_text
-from symgrove.forest.rounding import with_few_digits
+from symgrove.forest.rounding import with_digits, with_few_digits
 from symgrove.forest.shortest import rows_like
 from symgrove.forest.values import values_of
 
@@ -28,11 +28,18 @@ def rounded(text, margin, rows=X):
         ("2 * x0 + 0.5 * sin(x1)", 1e-9, "2 * x0 + 0.5 * sin(x1)"),
         ("x0 + x1", 0.1, "x0 + x1"),
         ("0 * x0", 0.1, "0 * x0"),
+        ("1.0001 * x0 + x1^0.99995 + x0 / 1.0002", 0.1, "x0 + x1 + x0"),
         ("1.23456789 / (x0 - 2.00001)", 1.0, "1.2 / (x0 - 2)"),  # some rows are near the pole
     ],
 )
 def test_each_number_has_its_digits(text, margin, expected):
     assert rounded(text, margin) == expected
+
+
+def test_every_number_may_have_so_many_digits():
+    forest = Forest(2, PrimitiveSet(("add", "mul", "sin")))
+    root = parse(forest, "1.02 * sin(0.123456 * x0) + 123456 * x1")
+    assert to_text(forest, with_digits(forest, root, 2)) == "sin(0.12 * x0) + 120000 * x1"
 
 
 @settings(max_examples=50, deadline=None)

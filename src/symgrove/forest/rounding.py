@@ -63,13 +63,28 @@ def _on_most_rows(moved: Matrix) -> float:
     return float(np.quantile(np.where(np.isfinite(moved), np.abs(moved), np.inf), SHARE_OF_ROWS, method="lower"))
 
 
+def with_digits(forest: Forest, root: int, digits: int) -> int:
+    """The program, every constant rounded to so many significant digits."""
+    constants = (node for node in forest.reachable([root]) if forest.name(node) == "constant")
+    return replaced(forest, root, {node: _rounded(float(forest.columns.value[node]), digits) for node in constants})
+
+
 def replaced(forest: Forest, root: int, constants: Mapping[int, float]) -> int:
-    """The program with other constants."""
+    """The program with other constants; factors and exponents that become one are left out."""
     made: dict[int, int] = {}
     for node in forest.reachable([root]):
         children = [made[child] for child in forest.children(node)]
         if children:
-            made[node] = forest.apply(forest.name(node), *children)
+            made[node] = _applied(forest, forest.name(node), children)
         else:
             made[node] = forest.constant(constants[node]) if node in constants else node
     return made[root]
+
+
+def _applied(forest: Forest, name: str, children: list[int]) -> int:
+    one = forest.constant(1.0)
+    if name in ("mul", "div", "plain_div", "power") and children[1] == one:
+        return children[0]
+    if name == "mul" and children[0] == one:
+        return children[1]
+    return forest.apply(name, *children)

@@ -10,7 +10,7 @@ from typing import Any
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
-from symgrove.forest.rounding import MOST, with_few_digits
+from symgrove.forest.rounding import MOST, with_digits, with_few_digits
 from symgrove.forest.shortest import rows_like, shortest
 from symgrove.forest.text import to_text
 from symgrove.models.reading import Reading
@@ -55,7 +55,9 @@ class Shown(ABC):
             squared error on the training rows by about a hundredth of its standard error at most.
         """
         if digits is not None or self._reading is None:
-            return to_text(*self._shown(), self._names, DIGITS if digits is None else digits)
+            forest, root = self._shown()
+            n_digits = DIGITS if digits is None else digits
+            return to_text(forest, with_digits(forest, root, n_digits), self._names, n_digits)
         return to_text(*self._rounded(), self._names)
 
     @property

@@ -91,6 +91,7 @@ def _logarithms(task: LawTask, rows: RowSet) -> _Logarithms | None:
     weight = np.minimum(size, LARGEST_WEIGHT * np.median(size))
     if rows.root_weight is not None:
         weight = weight * rows.root_weight
+    weight = weight / weight.max()  # squares of them are single precision later
     return _Logarithms(np.log(np.maximum(size, 1e-9 * size.max())), weight, task.logs_of(rows)[task.has_one_sign])
 
 
