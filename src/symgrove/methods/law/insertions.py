@@ -135,8 +135,10 @@ def best_insertions(
     if found is None or not terms.roots.size:
         return nobody
     places, residuals = found
-    weighted = (places.directions * (residuals * rows.weight)).astype(np.float32)
-    n_rows = residuals.size
+    n_rows, unit = residuals.size, float(np.abs(residuals).max())  # single precision has no room for huge squares
+    if not unit > 0:
+        return nobody
+    weighted = (places.directions * (residuals / unit * rows.weight)).astype(np.float32)
     numerator = product(terms.values, weighted.T)
     denominator = product(terms.squares, (places.directions**2 * rows.weight).astype(np.float32).T)
     gain = numerator**2 / np.maximum(denominator, SMALLEST_SHARE * n_rows)
@@ -149,7 +151,7 @@ def best_insertions(
     old, new = [], []
     for i, j in zip(*np.unravel_index(best, gain.shape), strict=True):
         step = float(numerator[i, j] / max(denominator[i, j], SMALLEST_SHARE * n_rows))
-        coefficient = step / float(places.scale[j] * terms.spread[i])
+        coefficient = step * unit / float(places.scale[j] * terms.spread[i])
         if np.isfinite(coefficient):
             old.append(int(places.nodes[j]))
             new.append(_inserted(programs.forest, old[-1], bool(places.multiplies[j]), terms, int(i), coefficient))
