@@ -5,13 +5,14 @@ import pytest
 from scipy.optimize import least_squares
 
 from symgrove.methods.law import evolving, pair_kernels, signomial_kernels
+from symgrove.methods.law import pairs as pairs_of_atoms
 from symgrove.methods.law.choosing import Entry, choose
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.fitted import features_that_matter
 from symgrove.methods.law.formulas import LawFormulas, RowSet
 from symgrove.methods.law.functions import CHOICES
 from symgrove.methods.law.library import make_atoms
-from symgrove.methods.law.pairs import BestPairs
+from symgrove.methods.law.pairs import BestPairs, factor_of_cost
 from symgrove.methods.law.polynomials import LackOfFit, basis, separable_powers
 from symgrove.methods.law.search import search
 from symgrove.methods.law.signomials import search_signomials
@@ -51,7 +52,11 @@ def test_pairs_are_scored_as_regressions_and_no_winner_is_lost():
     best = BestPairs(20, -1.0)
     best.left, best.right = np.zeros((2, 120), dtype=np.int32)  # a buffer that is full many times
     best.score = np.zeros(120, dtype=np.float32)
-    best.scan(pair_kernels.scan_pairs, (products, common, common), 40, 0)
+    factor = factor_of_cost(rng.integers(1, 5, size=40), 30)
+    best.scan(pair_kernels.scan_pairs, (products, common, common, factor, factor), 40, 0)
+    expected = {(i, j): 1 - (1 - score) * factor[i] * factor[j] for (i, j), score in expected.items()}
+    assert factor.min() == 1
+    assert factor.max() == pytest.approx(np.exp(3 * pairs_of_atoms.LOG_FACTOR / 30))
     pairs = [*best]
     assert set(pairs[:2]) == {(3, 17), (17, 3)}
     scores = best.score[: len(pairs)]
@@ -316,3 +321,13 @@ def test_features_that_matter_are_those_that_trees_use():
     assert {3, 17, 25} <= set(chosen.tolist())
     assert chosen.size == 10
     np.testing.assert_array_equal(features_that_matter(X[:, :5], y, None, 0), np.arange(5))
+
+
+def test_factors_that_all_parts_have_are_found():
+    formulas = LawFormulas(3)
+    x, y, z = (formulas.feature(j) for j in range(3))
+    wave = formulas.call("exp", formulas.mul(y, z))
+    parts = [formulas.div(wave, x), formulas.div(formulas.mul(wave, y), formulas.mul(x, x)), formulas.div(wave, x)]
+    assert formulas.without_common(parts) == (wave, x, [formulas.one, formulas.div(y, x), formulas.one])
+    for alone in ([x, y], [formulas.one, x], [formulas.number(2.0), formulas.number(2.0)]):
+        assert formulas.without_common(alone) == (formulas.one, formulas.one, alone)

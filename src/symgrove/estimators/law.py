@@ -56,7 +56,7 @@ class LawRegressor(Regressor):
         Which formula of the front predicts. accuracy: the one with the lowest error on rows that the search did not
         see, a fifth of them, at most 2,000; of up to 300 rows without a law, each is left out of one of five searches.
         one_se: the smallest whose error there is within one standard error of that, of the difference. mdl: of those
-        within one standard error, the one with which data and formula are described in the fewest bits. auto: mdl
+        within two standard errors, the one with which data and formula are described in the fewest bits. auto: mdl
         where the search ended with a law (`stop_reason_` is exact or noise), else the smallest within half a standard
         error. A number: the best of at most this size. `use` changes it after the fit.
     units : dict, optional

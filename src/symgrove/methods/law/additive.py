@@ -11,7 +11,7 @@ from symgrove.blas import product
 from symgrove.methods.law.algebra import lengths_of, orthonormal, without
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.library import Atoms
-from symgrove.methods.law.pairs import BestPairs, best_pairs, limit_of
+from symgrove.methods.law.pairs import BestPairs, best_pairs, closest, factor_of_cost, limit_of
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, Transform, offer_linear, transformed
 from symgrove.methods.law.units import is_zero
@@ -127,14 +127,18 @@ class _Sums:
                 self._offer(i, j, k)
             return
         common = product(Z, target.astype(np.float32))
+        factor = self._factor()
         if n_atoms == 1:
-            for i in np.argsort(-(common**2), kind="stable")[:N_ALONE].tolist():
+            for i in closest(common, factor)[:N_ALONE].tolist():
                 self._offer(i)
             return
-        best = BestPairs(N_PAIRS, limit_of(common), N_PER_ATOM)
-        self.best = best_pairs(Z, common, 3 * N_LEFT // 4, N_LEFT // 4, best, self.task.is_over)
+        best = BestPairs(N_PAIRS, limit_of(common, factor), N_PER_ATOM)
+        self.best = best_pairs(Z, common, factor, 3 * N_LEFT // 4, N_LEFT // 4, best, self.task.is_over)
         for i, j in self.best[:N_PAIRS_OFFERED]:
             self._offer(i, j)
+
+    def _factor(self) -> NDArray[np.float32]:
+        return factor_of_cost(self.atoms.library.cost[self.order], self.task.scanned.n_rows)
 
     def _offer(self, *places: int) -> None:
         if self.task.is_over():
@@ -147,7 +151,7 @@ class _Sums:
 
     def _with_third(self, Z: NDArray[np.float32], target: Matrix) -> list[tuple[int, int, int]]:
         """Pairs with one more atom, the best of all."""
-        found = []
+        found, factor = [], self._factor()
         for start in range(0, min(len(self.best), N_FOR_THIRD), 50):
             pairs = self.best[start : start + 50]
             bases = [orthonormal(np.stack([Z[i], Z[j]]).astype(np.float64)) for i, j in pairs]
@@ -158,8 +162,9 @@ class _Sums:
             own = 1 - first**2 - second**2
             score = np.where(own > 1e-3, product(unit, Z.T) ** 2 / np.maximum(own, 1e-3), 0.0)
             for (i, j), length, row in zip(pairs, lengths, score, strict=True):
-                for k in np.argpartition(-row, 2)[:2].tolist():
-                    found.append((length**2 * (1 - float(row[k])), i, j, k))
+                left_over = (1 - row) * factor
+                for k in np.argpartition(left_over, 2)[:2].tolist():
+                    found.append((length**2 * float(left_over[k] * factor[i] * factor[j]), i, j, k))
             if self.task.is_over():
                 break
         found.sort()

@@ -19,6 +19,8 @@ from symgrove.methods.law.search import Outcome
 Matrix = NDArray[np.float64]
 N_STEPS = 20
 RULES = ("auto", "mdl", "one_se", "accuracy")
+# How many standard errors behind the best on the rows held out a formula may be; auto: where there is no law.
+N_ERRORS = {"auto": 0.5, "one_se": 1.0, "mdl": 2.0}
 LAWS = ("exact", "noise")  # reasons for a search to end that say that it has found one
 
 
@@ -147,8 +149,8 @@ def in_units(entry: Entry, features: Matrix, target: float) -> Entry:
 def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
     """Which entry a rule picks.
 
-    mdl: the shortest description among those that are within one standard error of the best on the rows held out;
-    one_se: the smallest of those; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
+    mdl: the shortest description among those that are within two standard errors of the best on the rows held out;
+    one_se: the smallest within one; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
     else the smallest within half a standard error; a number: the largest of at most this size. Without rows held out,
     every rule takes the shortest description.
     """
@@ -161,11 +163,8 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
     best = min(known, key=lambda i: entries[i].held_out_error)
     if rule == "accuracy":
         return best
-    n_errors = HALF if rule == "auto" and not is_law else 1.0
+    is_short = rule == "mdl" or (rule == "auto" and is_law)
+    n_errors = N_ERRORS["mdl" if is_short else rule]
     behind = {i: entries[i].held_out_error - entries[best].held_out_error for i in known}
     near = [i for i in known if i == best or behind[i] <= n_errors * entries[i].held_out_margin]
-    is_short = rule == "mdl" or (rule == "auto" and is_law)
     return min(near, key=lambda i: entries[i].description) if is_short else near[0]
-
-
-HALF = 0.5

@@ -26,7 +26,10 @@ MOST_FREE = 24
 
 
 class RowSet:
-    """Rows that formulas are computed on: features by column, targets, roots of the weights, known values of nodes."""
+    """Rows that formulas are computed on: features by column, targets, roots of the weights, known values of nodes.
+
+    `smooth` is the target without noise, as far as that is known; None where there is hardly any, or nothing is known.
+    """
 
     MOST_KNOWN = 64 << 20  # bytes
 
@@ -35,6 +38,7 @@ class RowSet:
         self.y = y
         self.root_weight = None if weight is None else np.sqrt(weight / weight.mean())
         self.known: dict[int, Matrix] = {}
+        self.smooth: Matrix | None = None
 
     @property
     def n_rows(self) -> int:
@@ -150,6 +154,28 @@ class LawFormulas:
         for factor in factors:
             total = self.mul(total, factor)
         return total
+
+    def without_common(self, nodes: Sequence[int]) -> tuple[int, int, list[int]]:
+        """What all nodes have as factors, above and below, and the nodes without it."""
+        factors = [self._factors(node, is_below=False) for node in nodes]
+        common = [own for own in factors[0] if self.value_of(own[0]) is None]
+        for others in factors[1:]:
+            left = [*others]
+            common = [own for own in common if own in left and left.pop(left.index(own))]
+        if not common:
+            return self.one, self.one, [*nodes]
+        rests = []
+        for own in factors:
+            left = [*own]
+            for factor in common:
+                left.remove(factor)
+            rests.append(self._quotient(left))
+        above, below = (self.product([node for node, is_below in common if is_below == place]) for place in (0, 1))
+        return above, below, rests
+
+    def _quotient(self, factors: Sequence[tuple[int, bool]]) -> int:
+        above, below = (self.product([node for node, is_below in factors if is_below == place]) for place in (0, 1))
+        return self.div(above, below)
 
     def _negated(self, node: int) -> int | None:
         """What a node is minus of, if it is written as a negative number times something."""

@@ -208,12 +208,16 @@ class _Maker:
         for name, own in FUNCTIONS.items():
             if name not in self.task.functions or not own.numbers:
                 continue
-            places = library.cheapest(wide if own.is_wide else plain)
-            for i, c in enumerate(own.numbers):
-                share = 0.4 if i == 0 else 0.6 / max(1, len(own.numbers) - 1)
-                cost = 1 + (0 if c == 1 else 1 if c == -1 else 2 if abs(c) in (2, 0.5) else 3)
-                of = partial(_of_scaled, BUILTIN[own.primitive].meaning, np.float32(c))
-                found.append(library.mapped(name, places, c, int(share * own.n_atoms), cost, of))
+            before = len(library)
+            # Plain ones first: exp(1 - u) is a twin of exp(-u).
+            for places in [plain, wide] if own.is_wide else [plain]:
+                for i, c in enumerate(own.numbers):
+                    share = 0.4 if i == 0 else 0.6 / max(1, len(own.numbers) - 1)
+                    cost = 1 + (0 if c == 1 else 1 if c == -1 else 2 if abs(c) in (2, 0.5) else 3)
+                    of = partial(_of_scaled, BUILTIN[own.primitive].meaning, np.float32(c))
+                    left = own.n_atoms - (len(library) - before)
+                    n_most = min(int(share * own.n_atoms), left)
+                    found.append(library.mapped(name, library.cheapest(places), c, n_most, cost, of))
         return library.cheapest(_distinct(*found)) if found else np.zeros(0, dtype=np.intp)
 
     def _powers(self, base: Places) -> Places:

@@ -17,7 +17,7 @@ from symgrove.methods.law.atoms import Places
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.library import Atoms
-from symgrove.methods.law.pairs import BestPairs, best_pairs, limit_of
+from symgrove.methods.law.pairs import BestPairs, best_pairs, closest, factor_of_cost, limit_of
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.units import Exponents
 
@@ -40,13 +40,15 @@ class _Logarithms(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """Unit vectors of atoms, without what features describe; how each enters, and what it has in common with y."""
+    """Unit vectors of atoms, without what features describe; how each enters, what it has in common with y, and
+    its `factor_of_cost`."""
 
     vectors: NDArray[np.float32]
     is_factor: NDArray[np.bool_]
     place: NDArray[np.intp]
     target: Matrix
     common: NDArray[np.float32]
+    factor: NDArray[np.float32]
 
 
 class _Part(NamedTuple):
@@ -65,7 +67,7 @@ def search_products(task: LawTask, findings: Findings, atoms: Atoms) -> Iterator
     if columns is None or logarithms is None:
         return
     own = _Products(task, findings, atoms, columns, system, logarithms)
-    for i in np.argsort(-(columns.common**2), kind="stable")[:N_ALONE]:
+    for i in closest(columns.common, columns.factor)[:N_ALONE]:
         if task.is_over():
             return
         own.offer([int(i)])
@@ -85,14 +87,19 @@ def search_products(task: LawTask, findings: Findings, atoms: Atoms) -> Iterator
 
 def _logarithms(task: LawTask, rows: RowSet) -> _Logarithms | None:
     """None if the target is zero everywhere."""
-    size = np.abs(rows.y)
+    near = rows.y if rows.smooth is None else rows.smooth
+    size = np.abs(near)
     if not size.any():
         return None
     weight = np.minimum(size, LARGEST_WEIGHT * np.median(size))
     if rows.root_weight is not None:
         weight = weight * rows.root_weight
     weight = weight / weight.max()  # squares of them are single precision later
-    return _Logarithms(np.log(np.maximum(size, 1e-9 * size.max())), weight, task.logs_of(rows)[task.has_one_sign])
+    smallest = 1e-9 * size.max()
+    target = np.log(np.maximum(size, smallest))
+    if rows.smooth is not None:  # to first order; see transforms.py
+        target += (rows.y - near) / np.where(size > smallest, near, np.inf)
+    return _Logarithms(target, weight, task.logs_of(rows)[task.has_one_sign])
 
 
 def _columns(task: LawTask, atoms: Atoms, system: Exponents) -> _Columns | None:
@@ -133,7 +140,8 @@ def _columns(task: LawTask, atoms: Atoms, system: Exponents) -> _Columns | None:
         return None
     rest /= length
     common = product(Z, rest.astype(np.float32))
-    return _Columns(Z, is_factor[usable][kept], place[usable][kept], rest, common)
+    place = place[usable][kept]
+    return _Columns(Z, is_factor[usable][kept], place, rest, common, factor_of_cost(library.cost[place], len(rest)))
 
 
 def _factors_and_exponents(task: LawTask, atoms: Atoms) -> tuple[Places, Places]:
@@ -171,14 +179,14 @@ class _Products:
         self.target, self.logs = own.target - in_front, product(system.null, own.features)
 
     def best_pairs(self) -> list[tuple[int, int]]:
-        Z, common = self.columns.vectors, self.columns.common
+        Z, common, factor = self.columns.vectors, self.columns.common, self.columns.factor
         n_left = min(N_LEFT, len(Z))
-        best = BestPairs(N_PAIRS, limit_of(common))
-        return best_pairs(Z, common, 2 * n_left // 3, n_left // 3, best, self.task.is_over)
+        best = BestPairs(N_PAIRS, limit_of(common, factor))
+        return best_pairs(Z, common, factor, 2 * n_left // 3, n_left // 3, best, self.task.is_over)
 
     def with_third(self, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
         """Pairs with the atom that describes most of what they leave."""
-        Z, found = self.columns.vectors, []
+        Z, factor, found = self.columns.vectors, self.columns.factor, []
         for i, j in pairs:
             basis = orthonormal(np.stack([Z[i], Z[j]]).astype(np.float64))
             rest = without(basis, self.columns.target)
@@ -188,8 +196,9 @@ class _Products:
             common = product(Z, (rest / length).astype(np.float32))
             own = 1 - (product(Z, basis.astype(np.float32)) ** 2).sum(axis=1)
             score = np.where(own > 1e-3, common**2 / np.maximum(own, 1e-3), 0.0)
-            k = int(np.argmax(score))
-            found.append((length**2 * (1 - float(score[k])), [i, j, k]))
+            left_over = (1 - score) * factor
+            k = int(np.argmin(left_over))
+            found.append((length**2 * float(left_over[k] * factor[i] * factor[j]), [i, j, k]))
         found.sort(key=lambda each: each[0])
         return [three for _, three in found[:N_THIRD]]
 

@@ -8,25 +8,39 @@ NEARLY_EQUAL = 2e-4  # of the square of a correlation to one
 
 
 @kernel
-def scan_pairs(products, left, right, first_right, limit, out_left, out_right, out_score, n_found, first_left):
+def scan_pairs(
+    products,
+    left,
+    right,
+    left_factor,
+    right_factor,
+    first_right,
+    limit,
+    out_left,
+    out_right,
+    out_score,
+    n_found,
+    first_left,
+):
     """Share of the target that two atoms describe, from unit vectors: products of them, and theirs with the target.
 
-    Pairs above the limit are appended. Returns how many there are then, and the first atom that did not fit.
+    What a pair leaves is multiplied by the factors of its atoms. Pairs above the limit are appended. Returns how many
+    there are then, and the first atom that did not fit.
     """
     n_left, n_right = products.shape
     for i in range(first_left, n_left):
         if out_left.size - n_found < n_right:
             return n_found, i
-        a = left[i]
+        a, own_factor = left[i], left_factor[i]
         for j in range(n_right):
             g = products[i, j]
             b = right[first_right + j]
             rest = 1.0 - g * g
-            described = a * a + b * b - 2.0 * a * b * g
-            if rest > NEARLY_EQUAL and described > limit * rest:
+            left_over = (rest - a * a - b * b + 2.0 * a * b * g) * own_factor * right_factor[first_right + j]
+            if rest > NEARLY_EQUAL and left_over < (1.0 - limit) * rest:
                 out_left[n_found] = i
                 out_right[n_found] = first_right + j
-                out_score[n_found] = described / rest
+                out_score[n_found] = 1.0 - left_over / rest
                 n_found += 1
     return n_found, n_left
 

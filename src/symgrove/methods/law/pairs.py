@@ -17,6 +17,7 @@ Pairs = list[tuple[int, int]]
 Stop = Callable[[], bool]
 BUFFER = 1 << 17
 N_AT_ONCE = 4000  # vectors
+LOG_FACTOR = 7.0  # a unit of cost is about five bits
 N_PER_ATOM = 60  # pairs of one atom that are kept; with a few, similar pairs crowd out all others
 
 
@@ -66,25 +67,40 @@ class BestPairs:
         return iter(list(zip(self.left[: self.n].tolist(), self.right[: self.n].tolist(), strict=True)))
 
 
-def best_pairs(vectors: Floats, common: Floats, n_cheap: int, n_close: int, best: BestPairs, stop: Stop) -> Pairs:
+def best_pairs(
+    vectors: Floats, common: Floats, factor: Floats, n_cheap: int, n_close: int, best: BestPairs, stop: Stop
+) -> Pairs:
     """The pairs of unit vectors that describe a target best, each with one of the first, or of those closest to it.
 
-    `common` are products with the target. `stop` is asked between parts of the work.
+    `common` are products with the target, `factor` is `factor_of_cost`. `stop` is asked between parts of the work.
     """
-    close = np.argsort(-(common * common), kind="stable")[:n_close]
+    close = closest(common, factor)[:n_close]
     left = np.unique(np.concatenate([np.arange(min(n_cheap, len(vectors))), close]))
-    own, own_common = np.ascontiguousarray(vectors[left]), common[left]
+    own, own_common, own_factor = np.ascontiguousarray(vectors[left]), common[left], factor[left]
     for start in range(0, len(vectors), N_AT_ONCE):
         products = product(own, vectors[start : start + N_AT_ONCE].T)
-        best.scan(scan_pairs, (products, own_common, common), left.size, start)
+        best.scan(scan_pairs, (products, own_common, common, own_factor, factor), left.size, start)
         if stop():
             break
     return [(int(left[i]), j) for i, j in best]
 
 
-def limit_of(common: Floats) -> float:
+def factor_of_cost(cost: NDArray[np.int64], n_rows: int) -> Floats:
+    """What the share that an atom leaves is multiplied by: of two descriptions as long, the simpler atom's is better.
+
+    Among hundreds of millions of pairs, many follow the noise of a few rows; the law is one of the simple ones.
+    """
+    return np.asarray(np.exp(LOG_FACTOR * (cost - cost.min()) / n_rows), dtype=np.float32)
+
+
+def closest(common: Floats, factor: Floats) -> NDArray[np.intp]:
+    """Places of vectors, those first that describe a target best."""
+    return np.argsort((1 - common * common) * factor, kind="stable")
+
+
+def limit_of(common: Floats, factor: Floats) -> float:
     """What a pair must describe: a little more than the best vector alone."""
-    highest = float((common * common).max())
+    highest = 1 - float(((1 - common * common) * factor).min())
     return highest + 0.05 * (1 - highest)
 
 

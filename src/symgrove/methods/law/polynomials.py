@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ MOST_FEATURES = 12
 # Degrees by the number of features: a few hundred columns at most.
 DEGREES = {1: 9, 2: 8, 3: 6, 4: 5, 5: 4, 6: 4, 7: 3, 8: 3, 9: 3}
 RESIDUAL_DEGREES = {1: 10, 2: 7, 3: 5, 4: 4, 5: 4, 6: 3, 7: 3, 8: 3}
+ROWS_A_COLUMN, N_OF_PREDICTION = 3, 5  # of residuals: rows at least, and columns made of the prediction
 EXPONENTS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 4.0, -4.0, 5.0, -5.0, 1.5, -1.5)
 N_FIRST = 6  # exponents after which a clear winner ends the trials
 
@@ -38,14 +40,20 @@ def basis(columns: Matrix, degree: int) -> Matrix:
 
 def left_over(A: Matrix, target: Matrix) -> float:
     """Sum of squares that a regression leaves."""
+    rest = residuals_of(A, target)
+    return np.inf if rest is None else float((rest * rest).sum())
+
+
+def residuals_of(A: Matrix, target: Matrix) -> Matrix | None:
+    """Of a regression; None if a column is not finite."""
     with np.errstate(all="ignore"):
         A = A / (np.sqrt((A * A).sum(axis=0)) + 1e-300)
     if not np.isfinite(A).all():
-        return np.inf
+        return None
     gram, first = product(A.T, A), product(A.T, target)
     gram[np.diag_indices_from(gram)] += 1e-11
-    rest = target - product(A, solve(gram, first))
-    return float((rest * rest).sum())
+    rest: Matrix = target - product(A, solve(gram, first))
+    return rest
 
 
 def separable_powers(task: LawTask) -> dict[int, float]:
@@ -81,18 +89,49 @@ def separable_powers(task: LawTask) -> dict[int, float]:
 
 
 class LackOfFit:
-    """Whether residuals of a formula can be told from noise, by polynomials of the features and of the prediction."""
+    """Whether residuals of a formula can be told from noise, by polynomials of the features and of the prediction.
 
-    def __init__(self, rows: RowSet) -> None:
-        self.rows = rows
+    `rows_a_column` is how many rows there are at least for each column of the regression. `is_weak` says that rows are
+    too few for the degree that could see everything.
+    """
+
+    def __init__(self, rows: RowSet, rows_a_column: int = ROWS_A_COLUMN) -> None:
+        self.rows, self.rows_a_column = rows, rows_a_column
         varying = rows.columns[np.ptp(rows.columns, axis=1) > 0]
-        degree = RESIDUAL_DEGREES.get(len(varying), 2)
-        self.columns = basis(varying, degree) if 0 < len(varying) <= MOST_FEATURES else None
+        d, whole = len(varying), RESIDUAL_DEGREES.get(len(varying), 2)
+        degree = whole
+        while degree > 1 and rows.n_rows < rows_a_column * (comb(d + degree, d) + N_OF_PREDICTION):
+            degree -= 1
+        self.is_weak = degree < whole
+        self.columns = basis(varying, degree) if 0 < d <= MOST_FEATURES else None
 
     def passes(self, formulas: LawFormulas, found: Found) -> bool:
         """Whether nothing is left; False if there are too few rows to tell."""
-        if self.columns is None:
+        made = self._columns(formulas, found)
+        if made is None:
             return False
+        A, rest = made
+        n_rows, n_columns = A.shape
+        after = left_over(A, rest)
+        ratio = ((float((rest * rest).sum()) - after) / n_columns) / (after / (n_rows - n_columns) + 1e-300)
+        return bool(ratio < 1 + 4.5 * np.sqrt(2 / n_columns))
+
+    def smoothed(self, formulas: LawFormulas, found: Found) -> tuple[Matrix, float] | None:
+        """What a formula and a polynomial of what it leaves predict, and the mean square of the rest: noise, if all is
+        well."""
+        made = self._columns(formulas, found)
+        rest = None if made is None else residuals_of(*made)
+        if made is None or rest is None:
+            return None
+        root = self.rows.root_weight
+        with np.errstate(all="ignore"):
+            smooth = self.rows.y - (rest if root is None else np.where(root > 0, rest / root, 0.0))
+        return smooth, float((rest * rest).sum()) / (len(rest) - made[0].shape[1])
+
+    def _columns(self, formulas: LawFormulas, found: Found) -> tuple[Matrix, Matrix] | None:
+        """Columns of the regression and residuals, weighted; None if there are too few rows."""
+        if self.columns is None:
+            return None
         predicted = formulas.predict(found.root, self.rows, found.values)
         rest = np.where(np.isfinite(predicted), self.rows.residuals(predicted), 0.0)
         spread = predicted.std() if np.isfinite(predicted).all() else 0.0
@@ -100,12 +139,7 @@ class LackOfFit:
         A = np.column_stack([self.columns, z, z**2, z**3, np.sin(3 * z), np.cos(3 * z)])
         if self.rows.root_weight is not None:
             A = A * self.rows.root_weight[:, None]
-        n_rows, n_columns = A.shape
-        if n_rows < 3 * n_columns:
-            return False
-        after = left_over(A, rest)
-        ratio = ((float((rest * rest).sum()) - after) / n_columns) / (after / (n_rows - n_columns) + 1e-300)
-        return bool(ratio < 1 + 4.5 * np.sqrt(2 / n_columns))
+        return None if len(A) < self.rows_a_column * A.shape[1] else (A, rest)
 
 
 def exponents_of(powers: dict[int, float], n_features: int) -> Sequence[float]:

@@ -41,7 +41,12 @@ N_FREED, N_POLISHED = 12, 15
 # atoms a longer one is, because nothing shorter is to come.
 BITS_A_FEATURE, FEWEST_BITS = 12.0, 50.0
 LATER = 1.6
+MOST_NUMBERS_EARLY = 1  # free constants of a formula that may end the search before there are atoms
 FEWEST_ATOMS = 3
+# The target is smoothed if a formula leaves at most this share of the variance, and a polynomial of what it leaves at
+# least that.
+MOST_SMOOTHED, LEAST_NOISE, ROWS_A_SMOOTHED_COLUMN = 0.1, 1e-5, 6
+WEAK = 0.75  # of the bits that end a search, where rows are too few to see what else could be explained
 # Mean squared error, as a share of the variance, up to which what is left may be taken for noise.
 MOST_NOISE, MOST_NOISE_OF_FEW, FEW_ROWS = 0.25, 0.02, 150
 # Mean squared error, as a share of the variance, from which on sums and products of so many atoms are not looked for.
@@ -89,18 +94,20 @@ def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, f
 class _Step(NamedTuple):
     """A step that was done: whether longer formulas are welcome by now, and whether the search may end after it.
 
-    It may not between products and sums of as many atoms: what is a short sum may be a longer product.
+    It may not between products and sums of as many atoms: what is a short sum may be a longer product. Before atoms,
+    it ends with few numbers only: sums of powers with fitted coefficients come close to many laws.
     """
 
     name: str
     is_late: bool = False
     may_end: bool = True
+    is_early: bool = False
 
 
 def _steps(task: LawTask, findings: Findings) -> Iterator[_Step]:
     """Do one after the other."""
     for step in search_signomials(task, findings):
-        yield _Step(step)
+        yield _Step(step, is_early=True)
     if not task.is_short:
         yield from _steps_with_atoms(task, findings)
     yield from (_Step(step, is_late=True) for step in evolve(task, findings))
@@ -122,6 +129,7 @@ def _steps_with_atoms(task: LawTask, findings: Findings) -> Iterator[_Step]:
         atoms = make_atoms(task, active, wanted)
         if len(atoms.library) < FEWEST_ATOMS or task.is_over():
             return
+        smooth_target(task, findings)
         yield from _with_atoms(task, findings, atoms, formulas.monomial(exponents))
 
 
@@ -129,6 +137,7 @@ def _with_atoms(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int
     """Products and sums in turns, simple ones first."""
     products, sums = search_products(task, findings, atoms), SumSearch(task, findings, atoms, multiplier)
     for n_atoms, most_left in MOST_LEFT.items():
+        smooth_target(task, findings)
         best = findings.best
         if best is not None and best.error > most_left * findings.variance:
             return
@@ -137,6 +146,18 @@ def _with_atoms(task: LawTask, findings: Findings, atoms: Atoms, multiplier: int
         yield from (_Step(step, is_late, may_end=False) for step in sums.with_atoms(n_atoms))
         yield _Step(f"{n_atoms} atoms", is_late)
     yield from (_Step(step, is_late=True) for step in search_quotients(task, findings, atoms, multiplier))
+
+
+def smooth_target(task: LawTask, findings: Findings) -> None:
+    """Tell the rows their target without noise, as far as it is known by now, if there is more than a little noise."""
+    best = findings.best
+    if best is None or best.error > MOST_SMOOTHED * findings.variance:
+        return
+    found = LackOfFit(task.tested, ROWS_A_SMOOTHED_COLUMN).smoothed(findings.formulas, best)
+    if found is None or not found[1] > LEAST_NOISE * findings.variance:
+        return
+    for rows in (task.some, task.few, task.scanned):  # all begin as the tested ones
+        rows.smooth = found[0][: rows.n_rows]
 
 
 class _Stop:
@@ -152,18 +173,21 @@ class _Stop:
             if best.error <= EXACT * self.findings.variance:
                 return "exact"
             most = max(FEWEST_BITS, BITS_A_FEATURE * self.task.n_features) * (LATER if step.is_late else 1.0)
-            if best.bits <= most and self._is_noise(best):
+            is_early = step.is_early and len(best.values) > MOST_NUMBERS_EARLY
+            if best.bits <= most and not is_early and self._is_noise(best, most):
                 return "noise"
         return "time" if self.task.is_over() else ""
 
-    def _is_noise(self, best: Found) -> bool:
+    def _is_noise(self, best: Found, most_bits: float) -> bool:
         # Where much is left, or rows are few, a polynomial sees little of what could still be explained.
         most_left = MOST_NOISE if self.task.rows.n_rows >= FEW_ROWS else MOST_NOISE_OF_FEW
         if best.error > most_left * self.findings.variance:
             return False
+        self._test = self._test or LackOfFit(self.task.tested)
+        if self._test.is_weak and best.bits > WEAK * most_bits:
+            return False
         key = best.root, best.error
         if key not in self._tested:
-            self._test = self._test or LackOfFit(self.task.tested)
             self._tested[key] = self._test.passes(self.findings.formulas, best)
         return self._tested[key]
 

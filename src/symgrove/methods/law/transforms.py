@@ -1,6 +1,7 @@
 """Transforms T of the target: T(y / m) is a linear combination of terms, so that y = m times the inverse of one.
 
 Least squares of the transform weighs rows by 1 / |T'|, so that its errors are those of the target, to first order.
+Where the target is noisy, that holds near its smooth values s: T(y) is T(s) + T'(s) (y - s) then.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Transform(NamedTuple):
     name: str
     degree: float
     forward: Callable[[Matrix], Matrix]
-    slope: Callable[[Matrix], Matrix]  # |T'|
+    slope: Callable[[Matrix], Matrix]  # T'
     needs_one_sign: bool
 
 
@@ -36,16 +37,16 @@ def _power(degree: float) -> Transform:
         f"y^{degree:g}",
         degree,
         lambda y: np.power(y, degree) if is_whole else np.power(np.abs(y), degree),
-        lambda y: abs(degree) * np.power(np.abs(y), degree - 1.0),
+        lambda y: degree * (np.power(y, degree - 1.0) if is_whole else np.sign(y) * np.power(np.abs(y), degree - 1.0)),
         degree not in (1.0, -1.0),
     )
 
 
 ITSELF = _power(1.0)
 POWERS = {degree: _power(degree) for degree in (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)}
-LOG = Transform("log y", 0.0, lambda y: np.log(np.abs(y)), lambda y: 1.0 / np.abs(y), needs_one_sign=True)
-SIN = Transform("sin y", 0.0, np.sin, lambda y: np.abs(np.cos(y)), needs_one_sign=False)
-COS = Transform("cos y", 0.0, np.cos, lambda y: np.abs(np.sin(y)), needs_one_sign=False)
+LOG = Transform("log y", 0.0, lambda y: np.log(np.abs(y)), lambda y: 1.0 / y, needs_one_sign=True)
+SIN = Transform("sin y", 0.0, np.sin, np.cos, needs_one_sign=False)
+COS = Transform("cos y", 0.0, np.cos, lambda y: -np.sin(y), needs_one_sign=False)
 INVERSES = {"sin y": "arcsin", "cos y": "arccos"}
 
 
@@ -64,8 +65,11 @@ class Transformed(NamedTuple):
 def transformed(transform: Transform, rows: RowSet, multiplier: Matrix | float = 1.0) -> Transformed | None:
     """The target divided by a multiplier and transformed; None if too few rows have a value."""
     with np.errstate(all="ignore"):
-        quotient = rows.y / multiplier
-        target, weight = transform.forward(quotient), np.abs(multiplier) / transform.slope(quotient)
+        quotient = (rows.y if rows.smooth is None else rows.smooth) / multiplier
+        target, slope = transform.forward(quotient), transform.slope(quotient)
+        if rows.smooth is not None:
+            target = target + slope * ((rows.y - rows.smooth) / multiplier)
+        weight = np.abs(multiplier / slope)
     usable = np.isfinite(target) & np.isfinite(weight)
     sign = -1.0 if usable.any() and np.median(quotient[usable]) < 0 else 1.0
     if transform.needs_one_sign:
@@ -121,6 +125,9 @@ def _formula(
     if not degree:
         inner = _weighted(formulas, parts, range(len(parts)))
         return formulas.mul(multiplier, formulas.call(INVERSES[transform.name], inner)), tuple(c)
+    if degree in (1.0, -1.0):  # what all parts have as a factor is written once
+        above, below, parts = formulas.without_common(parts)
+        multiplier = formulas.mul(multiplier, formulas.div(*((above, below) if degree > 0 else (below, above))))
     # The leading term has the coefficient one, so that the factor is in front of everything.
     leading = 0
     if degree in (2.0, -2.0):

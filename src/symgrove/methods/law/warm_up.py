@@ -21,7 +21,7 @@ def compile_kernels() -> None:
     fit_signomial(two, np.ones(2), np.ones(2), np.ones(1), np.zeros((1, 2)), 1, 0.0)
     small, common = np.zeros((2, 2), dtype=np.float32), np.zeros(2, dtype=np.float32)
     best = BestPairs(1, 2.0)
-    best.scan(scan_pairs, (small, common, common), 2, 0)
+    best.scan(scan_pairs, (small, common, common, common, common), 2, 0)
     best.scan(scan_affine, (small, small, small, np.ones(2), np.zeros(2), np.ones(2)), 2, 0)
     programs = FittedPrograms(RowSet(two, np.ones(2)), ("add",))
     root = programs.forest.apply("add", programs.forest.feature(0), programs.forest.constant(1.0))
