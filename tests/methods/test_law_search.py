@@ -329,5 +329,7 @@ def test_factors_that_all_parts_have_are_found():
     wave = formulas.call("exp", formulas.mul(y, z))
     parts = [formulas.div(wave, x), formulas.div(formulas.mul(wave, y), formulas.mul(x, x)), formulas.div(wave, x)]
     assert formulas.without_common(parts) == (wave, x, [formulas.one, formulas.div(y, x), formulas.one])
+    denominator, cleared = formulas.without_denominators([formulas.div(wave, x), formulas.one, formulas.div(y, x)])
+    assert (denominator, cleared) == (x, [wave, x, y])
     for alone in ([x, y], [formulas.one, x], [formulas.number(2.0), formulas.number(2.0)]):
         assert formulas.without_common(alone) == (formulas.one, formulas.one, alone)

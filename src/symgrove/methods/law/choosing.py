@@ -21,7 +21,6 @@ N_STEPS = 20
 RULES = ("auto", "mdl", "one_se", "accuracy")
 # How many standard errors behind the best on the rows held out a formula may be; auto: where there is no law.
 N_ERRORS = {"auto": 0.5, "one_se": 1.0, "mdl": 2.0}
-LAWS = ("exact", "noise")  # reasons for a search to end that say that it has found one
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.primitives import PrimitiveSet
-from symgrove.methods.law.choosing import LAWS, Entry, Fold, choose, entries_of, in_units
+from symgrove.methods.law.choosing import Entry, Fold, choose, entries_of, in_units
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.rules import Rules
-from symgrove.methods.law.search import search
+from symgrove.methods.law.search import LAWS, search
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.units import Units, no_units
 from symgrove.methods.problem import Problem

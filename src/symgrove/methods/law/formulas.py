@@ -173,6 +173,27 @@ class LawFormulas:
         above, below = (self.product([node for node, is_below in common if is_below == place]) for place in (0, 1))
         return above, below, rests
 
+    def without_denominators(self, nodes: Sequence[int]) -> tuple[int, list[int]]:
+        """A product of factors, and the nodes times it, of which none is a quotient any more."""
+        factors = [self._factors(node, is_below=False) for node in nodes]
+        below: list[int] = []
+        for own in factors:
+            seen = [*below]
+            for node, is_below in own:
+                if is_below and node in seen:
+                    seen.remove(node)
+                elif is_below:
+                    below.append(node)
+        cleared = []
+        for own in factors:
+            left = [*below]
+            for node, is_below in own:
+                if is_below:
+                    left.remove(node)
+            above = [node for node, is_below in own if not is_below]
+            cleared.append(self.product([*above, *left]))
+        return self.product(below), cleared
+
     def _quotient(self, factors: Sequence[tuple[int, bool]]) -> int:
         above, below = (self.product([node for node, is_below in factors if is_below == place]) for place in (0, 1))
         return self.div(above, below)

@@ -41,6 +41,7 @@ N_FREED, N_POLISHED = 12, 15
 # atoms a longer one is, because nothing shorter is to come.
 BITS_A_FEATURE, FEWEST_BITS = 12.0, 50.0
 LATER = 1.6
+LAWS = ("exact", "noise")  # reasons to end that say that a law was found
 MOST_NUMBERS_EARLY = 1  # free constants of a formula that may end the search before there are atoms
 FEWEST_ATOMS = 3
 # The target is smoothed if a formula leaves at most this share of the variance, and a polynomial of what it leaves at
@@ -88,7 +89,7 @@ def search(task: LawTask, tell: Callable[[str, Findings], None] = lambda step, f
             reason = ended
             break
     reason = reason or ("time" if task.is_over() else "everything")
-    return Outcome(formulas, findings, front_of(findings), reason)
+    return Outcome(formulas, findings, front_of(findings, is_law=reason in LAWS), reason)
 
 
 class _Step(NamedTuple):
@@ -192,8 +193,15 @@ class _Stop:
         return self._tested[key]
 
 
-def front_of(findings: Findings) -> list[Found]:
-    """The best of every size, each with a lower error than all smaller ones."""
+def front_of(findings: Findings, *, is_law: bool) -> list[Found]:
+    """The best of every size, each with a lower error than all smaller ones.
+
+    Of a law, that is the shortest description: others of its size follow the noise.
+    """
+
+    def badness(found: Found) -> float:
+        return findings.description(found.error, found.bits) if is_law else found.error
+
     for candidate in [*findings.smallest.values()]:
         if findings.is_over():
             break
@@ -201,7 +209,7 @@ def front_of(findings: Findings) -> list[Found]:
     mean = constant_found(findings.formulas, findings.rows)
     best = {1: mean} if findings.checks is None or findings.checks.allow(mean.root) else {}
     for found in findings.found.values():
-        if found.size not in best or found.error < best[found.size].error:
+        if found.size not in best or badness(found) < badness(best[found.size]):
             best[found.size] = found
     front, lowest = [], np.inf
     for size in sorted(best):

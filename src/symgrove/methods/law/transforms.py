@@ -6,7 +6,7 @@ Where the target is noisy, that holds near its smooth values s: T(y) is T(s) + T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -125,9 +125,33 @@ def _formula(
     if not degree:
         inner = _weighted(formulas, parts, range(len(parts)))
         return formulas.mul(multiplier, formulas.call(INVERSES[transform.name], inner)), tuple(c)
-    if degree in (1.0, -1.0):  # what all parts have as a factor is written once
-        above, below, parts = formulas.without_common(parts)
-        multiplier = formulas.mul(multiplier, formulas.div(*((above, below) if degree > 0 else (below, above))))
+    if degree in (1.0, -1.0):
+        return min(
+            (
+                _power_of_sum(formulas, transform, *each, c, sign)
+                for each in _written(formulas, degree, multiplier, parts)
+            ),
+            key=lambda made: np.inf if made is None else formulas.bits(made[0]),
+        )
+    return _power_of_sum(formulas, transform, multiplier, parts, c, sign)
+
+
+def _written(
+    formulas: LawFormulas, degree: float, multiplier: int, parts: list[int]
+) -> Iterator[tuple[int, list[int]]]:
+    """What all parts have in common written once; and no part a quotient."""
+    above, below, rests = formulas.without_common(parts)
+    front = formulas.mul(multiplier, formulas.div(*((above, below) if degree > 0 else (below, above))))
+    yield front, rests
+    denominator, cleared = formulas.without_denominators(rests)
+    if denominator != formulas.one:
+        yield formulas.div(front, denominator) if degree > 0 else formulas.mul(front, denominator), cleared
+
+
+def _power_of_sum(
+    formulas: LawFormulas, transform: Transform, multiplier: int, parts: list[int], c: list[float], sign: float
+) -> tuple[int, tuple[float, ...]] | None:
+    degree = transform.degree
     # The leading term has the coefficient one, so that the factor is in front of everything.
     leading = 0
     if degree in (2.0, -2.0):
