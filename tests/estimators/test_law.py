@@ -273,3 +273,16 @@ def test_30_features_of_which_two_matter(scale):
 def test_whole_numbers_as_features():
     X = np.random.default_rng(0).integers(1, 50, size=(100, 2))
     np.testing.assert_allclose(fit(X, 3.0 * X[:, 0] ** 2 / X[:, 1]).predict(X), 3.0 * X[:, 0] ** 2 / X[:, 1])
+
+
+def test_the_criterion_counts_rows_that_were_held_out_twice():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 2))
+    y = np.sign(X[:, 0]) * X[:, 1] + 0.3 * rng.normal(size=400)
+    model = sg.LawRegressor(functions=(), max_time=2, random_state=0).fit(X, y)
+    entries = model._searched.entries[0]
+    for point, entry in zip(model.front_, entries, strict=True):
+        likelihood = 400 * np.log(point.error**2) + 80 * np.log(point.held_out_error**2)
+        assert entry.criterion == pytest.approx(likelihood + 2 * entry.size)
+    chosen = min(entries, key=lambda entry: entry.criterion)
+    assert model.ensemble_[0].formula == model.front_[entries.index(chosen)].formula

@@ -1,5 +1,7 @@
 """The searches of Law: kernels beside their definitions, atoms beside their formulas, and what is found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
@@ -303,14 +305,19 @@ def test_sums_are_found_as_sums_whatever_the_unit():
 
 
 def test_rules_choose_from_the_front():
-    def entry(size, held_out, margin, description):
-        return Entry(None, 0, size, 0.0, held_out, margin, description, np.zeros(1))
+    def entry(size, held_out, margin, description, criterion=np.nan):
+        return Entry(None, 0, size, 0.0, held_out, margin, description, criterion, np.zeros(1))
 
     entries = [entry(1, 9.0, 0.5, 90), entry(4, 2.2, 0.5, 50), entry(7, 2.1, 0.5, 20), entry(20, 2.0, 0.3, 30)]
     rules = ("accuracy", "one_se", "mdl", 6, 100, 3)
     assert [choose(entries, rule, is_law=False) for rule in rules] == [3, 1, 2, 1, 3, 0]
     assert choose(entries, "auto", is_law=True) == 2  # as mdl
     assert choose(entries, "auto", is_law=False) == 1  # within half of 0.5, but for 2.1 - 2.0
+    judged = [replace(own, criterion=criterion) for own, criterion in zip(entries, (9, 7, 5, 6), strict=True)]
+    assert choose(judged, "auto", is_law=False) == 2
+    too_large = entry(61, 1.0, 0.1, 20, 1)
+    assert choose([*judged, too_large], "auto", is_law=False) == 2
+    assert choose([*judged, too_large], "accuracy", is_law=False) == 4
 
 
 def test_features_that_matter_are_those_that_trees_use():

@@ -19,8 +19,11 @@ from symgrove.methods.law.search import Outcome
 Matrix = NDArray[np.float64]
 N_STEPS = 20
 RULES = ("auto", "mdl", "one_se", "accuracy")
-# How many standard errors behind the best on the rows held out a formula may be; auto: where there is no law.
+# How many standard errors behind the best on the rows held out a formula may be; auto: of few rows without a law.
 N_ERRORS = {"auto": 0.5, "one_se": 1.0, "mdl": 2.0}
+PRICE_OF_A_NODE = 2.0  # as Akaike's criterion has it for parameters
+LEAST_ERROR = 1e-300
+LARGEST_CHOSEN = 60  # nodes, unless the user asks for more
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,9 @@ class Entry:
         there are no such rows.
     description : float
         Bits of the formula, and of the rows that were searched on, with it.
+    criterion : float
+        Akaike's information criterion with nodes as parameters, of all rows, and of those held out once more, as they
+        were not fitted then. NaN if there were several searches, whose held out rows are all.
     held_out : (n_held_out,)
         What it predicted for the rows held out; nothing if it was read from a file.
     """
@@ -51,6 +57,7 @@ class Entry:
     held_out_error: float
     held_out_margin: float
     description: float
+    criterion: float
     held_out: Matrix
 
 
@@ -72,7 +79,7 @@ def entries_of(folds: Sequence[Fold], rows: RowSet, features: Sequence[int], n_f
     for entry in sorted(found, key=lambda each: (each.size, each.error)):
         if not kept or entry.error < kept[-1].error:
             kept.append(entry)
-    return _with_margins(kept, folds, rows.mean)
+    return _with_margins(kept, folds, rows)
 
 
 def _entry(folds: Sequence[Fold], own: Found, rows: RowSet, features: Sequence[int], n_features: int) -> Entry:
@@ -89,7 +96,7 @@ def _entry(folds: Sequence[Fold], own: Found, rows: RowSet, features: Sequence[i
         fold.outcome.formulas.predict(each.root, fold.rows, each.values)
         for fold, each in zip(folds, (own, *(_best_up_to(own.size, fold.outcome) for fold in folds[1:])), strict=True)
     ])  # fmt: skip
-    return Entry(forest, root, own.size, error, np.nan, np.nan, description, said)
+    return Entry(forest, root, own.size, error, np.nan, np.nan, description, np.nan, said)
 
 
 def _best_up_to(size: int, outcome: Outcome) -> Found:
@@ -97,22 +104,27 @@ def _best_up_to(size: int, outcome: Outcome) -> Found:
     return max((own for own in outcome.found if own.size <= size), key=lambda own: own.size, default=outcome.found[0])
 
 
-def _with_margins(entries: Sequence[Entry], folds: Sequence[Fold], mean: float) -> list[Entry]:
+def _with_margins(entries: Sequence[Entry], folds: Sequence[Fold], rows: RowSet) -> list[Entry]:
     """With errors on the rows held out; where a formula has no value, the target's mean counts."""
     ends = np.cumsum([fold.rows.n_rows for fold in folds])
     if not entries or not ends[-1]:
         return [*entries]
     with np.errstate(all="ignore"):
-        said = [np.split(np.where(np.isfinite(own.held_out), own.held_out, mean), ends[:-1]) for own in entries]
+        said = [np.split(np.where(np.isfinite(own.held_out), own.held_out, rows.mean), ends[:-1]) for own in entries]
         squares = np.array([
             np.concatenate([fold.rows.residuals(part) for fold, part in zip(folds, parts, strict=True)]) ** 2
             for parts in said
         ])  # fmt: skip
         errors = squares.mean(axis=1)
         margins = (squares - squares[np.nanargmin(errors)]).std(axis=1) / np.sqrt(ends[-1])
+        logs = np.log(np.maximum([[own.error for own in entries], errors], LEAST_ERROR))
+        criteria = rows.n_rows * logs[0] + ends[-1] * logs[1]
+    criteria += PRICE_OF_A_NODE * np.array([own.size for own in entries])
+    if len(folds) > 1:
+        criteria[:] = np.nan
     return [
-        replace(entry, held_out_error=float(error), held_out_margin=float(margin))
-        for entry, error, margin in zip(entries, errors, margins, strict=True)
+        replace(entry, held_out_error=float(error), held_out_margin=float(margin), criterion=float(criterion))
+        for entry, error, margin, criterion in zip(entries, errors, margins, criteria, strict=True)
     ]
 
 
@@ -142,7 +154,7 @@ def in_units(entry: Entry, features: Matrix, target: float) -> Entry:
             for own in (entry.error, entry.held_out_error, entry.held_out_margin)
         )
         held_out = entry.held_out * target
-    return Entry(forest, root, entry.size, error, held_out_error, margin, entry.description, held_out)
+    return Entry(forest, root, entry.size, error, held_out_error, margin, entry.description, entry.criterion, held_out)
 
 
 def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
@@ -150,8 +162,9 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
 
     mdl: the shortest description among those that are within two standard errors of the best on the rows held out;
     one_se: the smallest within one; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
-    else the smallest within half a standard error; a number: the largest of at most this size. Without rows held out,
-    every rule takes the shortest description.
+    else the best by its criterion, or, where there is none, the smallest within half a standard error, of at most
+    sixty nodes; a number: the largest of at most this size. Without rows held out, every rule takes the shortest
+    description.
     """
     if not isinstance(rule, str):
         fitting = [i for i, entry in enumerate(entries) if entry.size <= rule]
@@ -159,10 +172,14 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
     known = [i for i, entry in enumerate(entries) if np.isfinite(entry.held_out_error)]
     if not known:
         return min(range(len(entries)), key=lambda i: entries[i].description)
+    is_short = rule == "mdl" or (rule == "auto" and is_law)
+    if rule == "auto" and not is_law:
+        known = [i for i in known if entries[i].size <= LARGEST_CHOSEN] or known[:1]
+        if not any(np.isnan(entries[i].criterion) for i in known):
+            return min(known, key=lambda i: entries[i].criterion)
     best = min(known, key=lambda i: entries[i].held_out_error)
     if rule == "accuracy":
         return best
-    is_short = rule == "mdl" or (rule == "auto" and is_law)
     n_errors = N_ERRORS["mdl" if is_short else rule]
     behind = {i: entries[i].held_out_error - entries[best].held_out_error for i in known}
     near = [i for i in known if i == best or behind[i] <= n_errors * entries[i].held_out_margin]

@@ -28,7 +28,7 @@ from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.translating import formula_of, program_of
 from symgrove.variation.mixture import MixedVariation
 
-N_GENERATIONS, N_BETWEEN = 120, 20  # generations, and how many between looks
+N_GENERATIONS, N_BETWEEN = 180, 20  # generations, and how many between looks
 N_FIRST, N_BRED = 500, 30  # random programs, and children by crossover and mutation
 N_IMPROVED, N_INSERTIONS, SHARE_OF_INSERTIONS = 10, 12, 0.3
 N_SHORTENED = 2

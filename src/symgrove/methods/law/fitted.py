@@ -206,7 +206,7 @@ class Searched(NamedTuple):
 
 
 def _entry_document(entry: Entry, importances: Matrix) -> Document:
-    measures = np.array([entry.error, entry.held_out_error, entry.held_out_margin, entry.description])
+    measures = np.array([entry.error, entry.held_out_error, entry.held_out_margin, entry.description, entry.criterion])
     found = optional_numbers(np.where(np.isfinite(measures), measures, np.nan))
     return {
         "forest": forest_to_document(entry.forest),
@@ -217,7 +217,7 @@ def _entry_document(entry: Entry, importances: Matrix) -> Document:
     }
 
 
-_MEASURES = ("error", "held_out_error", "held_out_margin", "description_length")
+_MEASURES = ("error", "held_out_error", "held_out_margin", "description_length", "criterion")
 
 
 def searched_from(
@@ -243,8 +243,8 @@ def searched_from(
 def _entry_from(own: Entries, n_features: int, primitives: PrimitiveSet, allowance: Allowance) -> Entry:
     forest = forest_from_document(own.entries("forest"), n_features, primitives, allowance)
     root, size = own.whole("program", 0, len(forest) - 1), own.whole("size", 1)
-    error, held_out_error, margin, description = (own.number(name, is_optional=True) for name in _MEASURES)
-    return Entry(forest, root, size, error, held_out_error, margin, description, np.zeros(0))
+    error, held_out_error, margin, description, criterion = (own.number(name, is_optional=True) for name in _MEASURES)
+    return Entry(forest, root, size, error, held_out_error, margin, description, criterion, np.zeros(0))
 
 
 def model_of(task: Task, fallbacks: Sequence[float], chosen: Sequence[Entry]) -> ProgramModel:
