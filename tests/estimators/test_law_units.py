@@ -39,15 +39,14 @@ def law():
     return fit(X, y, **SPEED)
 
 
-def test_units_find_the_law_where_a_wrong_formula_fits_as_well(law):
+def test_units_find_the_law_among_formulas_that_are_right_in_units(law):
     X, y, truth = speeds()
-    without = fit(X, y)
-    np.testing.assert_allclose(powers_of(without, "v0"), [7 / 3])
     np.testing.assert_allclose(powers_of(law, "v0"), [2.0])
-    error, error_without = (np.sqrt(np.mean((m.predict(X) - truth) ** 2)) for m in (law, without))
-    assert error < 0.5 * error_without
+    assert np.sqrt(np.mean((law.predict(X) - truth) ** 2)) < 0.01 * np.std(truth)
     assert len(law.front_) > 1
     assert all("v0" in p.formula or "sqrt(a * s)" in p.formula for p in law.front_)  # the mean is not there
+    without = fit(X, y)
+    assert not any(c.isalpha() for c in without.front_[0].formula)  # there it is
 
 
 def test_files_hold_units_and_need_no_pint(law, tmp_path, monkeypatch):
