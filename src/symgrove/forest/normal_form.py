@@ -29,7 +29,7 @@ Exponent = int | Fraction | float  # whole numbers are int
 Scaled = tuple[float, int]  # a number times an item
 Factors = tuple[tuple[int, Exponent], ...]
 Terms = tuple[tuple[int, float], ...]
-LOST = 1e-15  # a sum so small beside its largest part is rounding
+LOST = 1e-15  # as a share of a number, of a sum's largest part: what is so small is rounding
 LARGEST_DENOMINATOR = 24
 HALF = Fraction(1, 2)
 LINEAR = ("div", "pdiv", "aq")  # in their first operand
@@ -394,8 +394,8 @@ def tidy(value: float) -> float:
     """A number whose last digits are rounding as the short one that it is near."""
     if value == 1 or not math.isfinite(value):
         return value
-    short = float(f"{value:.13g}")
-    return short if abs(short - value) <= 2e-16 * abs(value) else value
+    short = float(f"{value:.12g}")
+    return short if abs(short - value) <= LOST * abs(value) else value
 
 
 def is_long(value: float) -> bool:
