@@ -117,7 +117,13 @@ def test_a_study_resumes_and_tries_failed_runs_again(tmp_path, feynman, monkeypa
 
 def made_up(collection, half, method, found, by_symbols, seconds, memory=10.0, error=None):
     row = {"collection": collection, "half": half, "method": method, "noise": 0.01, "rows": None, "max_time": 60.0}
-    row |= {"version": "", "found": found, "found_by_symbols": by_symbols, "seconds": seconds, "memory": memory}
+    row |= {
+        "version": "",
+        "found": found,
+        "found_by_symbols": by_symbols,
+        "processor_seconds": seconds,
+        "memory": memory,
+    }
     return {**row, "error": error}
 
 

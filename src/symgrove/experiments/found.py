@@ -70,16 +70,15 @@ def relative_error(predicted: Matrix, y: Matrix) -> float:
 
 
 class FreeFormula:
-    """A formula whose constants can be changed; whole numbers, twelfths and what is no decimal number stay."""
+    """A formula whose constants can be changed; whole numbers, exponents in twelfths, and what is no decimal, stay."""
 
     def __init__(self, formula: Any, symbols: list[Any]) -> None:
         if formula.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):  # which have no value anywhere
             formula = sympy.Float("nan")
-        numbers = sorted((n for n in formula.atoms(sympy.Float) if (12 * float(n)) % 1), key=float)
-        names = [sympy.Dummy(f"c{k}", real=True) for k in range(len(numbers))]
-        freed = formula.xreplace(dict(zip(numbers, names, strict=True)))
+        numbers: dict[Any, Any] = {}
+        freed = _freed(formula, numbers)
         self.constants = np.array([float(n) for n in numbers])
-        self._values = sympy.lambdify([symbols, names], freed, modules=["scipy", "numpy"])
+        self._values = sympy.lambdify([symbols, [*numbers.values()]], freed, modules=["scipy", "numpy"])
 
     def __call__(self, X: Matrix, constants: Matrix) -> Matrix:
         """Values on rows; not a number where there is none."""
@@ -99,6 +98,17 @@ class FreeFormula:
 
         steps = np.abs(self.constants) + 1e-3
         return np.asarray(least_squares(residuals, self.constants, x_scale=steps, max_nfev=MOST_EVALUATIONS).x)
+
+
+def _freed(expression: Any, numbers: dict[Any, Any]) -> Any:
+    """With a symbol in the place of every constant that can be changed; equal ones have one symbol."""
+    if expression.is_Float and float(expression) % 1:
+        return numbers.setdefault(expression, sympy.Dummy(f"c{len(numbers)}", real=True))
+    parts = [
+        own if expression.is_Pow and k and own.is_Float and not (12 * float(own)) % 1 else _freed(own, numbers)
+        for k, own in enumerate(expression.args)
+    ]
+    return expression.func(*parts) if parts else expression
 
 
 def values_of(formula: Any, X: Matrix, symbols: list[Any]) -> Matrix:

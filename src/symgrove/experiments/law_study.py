@@ -288,7 +288,10 @@ def page_of_laws(rows: Sequence[Row]) -> Page:
         "formula minus truth, or formula over truth, to a constant, constants rounded to three decimals (SRBench); in "
         "brackets how often it had not decided after a minute."
     )
-    cost = "Seconds by the clock on one core; memory of the fit beyond what the process had before, the most of all."
+    cost = (
+        "Seconds of the processor, one core, so that other work on the machine does not count; the limit is by the "
+        "clock. Memory of the fit beyond what the process had before, the most of all."
+    )
     return Page(
         TITLE, [legend, cost], shown, [*sources, *([f"Versions: {', '.join(versions)}."] * bool(versions)), *missing]
     )
@@ -320,7 +323,7 @@ def _line(key: tuple[Any, ...], rows: Sequence[Row]) -> list[str]:
 
     undecided = sum(row["found_by_symbols"] is None for row in done)
     by_symbols = share("found_by_symbols") + (f" [{undecided}]" if undecided else "")
-    seconds = [row["seconds"] for row in done]
+    seconds = [row["processor_seconds"] for row in done]
     memory = max((row["memory"] for row in done if row["memory"] is not None), default=None)
     peak = "" if memory is None else f"{memory:.0f}"
     return [*start, share("found"), by_symbols, f"{np.median(seconds):.2f}", f"{max(seconds):.1f}", peak]
