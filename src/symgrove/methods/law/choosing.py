@@ -19,8 +19,8 @@ from symgrove.methods.law.search import Outcome
 Matrix = NDArray[np.float64]
 N_STEPS = 20
 RULES = ("auto", "mdl", "one_se", "accuracy")
-# How many standard errors behind the best on the rows held out a formula may be; auto: of few rows without a law.
-N_ERRORS = {"auto": 0.5, "one_se": 1.0, "mdl": 2.0}
+# How many standard errors behind the best on the rows held out a formula may be; auto and mean: without a law.
+N_ERRORS = {"auto": 0.5, "one_se": 1.0, "mean": 1.5, "mdl": 2.0}
 PRICE_OF_A_NODE = 2.0  # as Akaike's criterion has it for parameters
 LEAST_ERROR = 1e-300
 LARGEST_CHOSEN = 60  # nodes, unless the user asks for more
@@ -162,7 +162,7 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
 
     mdl: the shortest description among those that are within two standard errors of the best on the rows held out;
     one_se: the smallest within one; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
-    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within one, else the best by its
+    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within one and a half, else the best by its
     criterion, or, where there is none, the smallest within half a standard error; a number: the largest of at most this
     size. Without rows held out, every rule takes the shortest description.
     """
@@ -180,7 +180,7 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
         return best
     behind = {i: entries[i].held_out_error - entries[best].held_out_error for i in known}
     if rule == "auto" and not is_law:
-        if behind[known[0]] <= N_ERRORS["one_se"] * entries[known[0]].held_out_margin:
+        if behind[known[0]] <= N_ERRORS["mean"] * entries[known[0]].held_out_margin:
             return known[0]
         if not any(np.isnan(entries[i].criterion) for i in known):
             return min(known, key=lambda i: entries[i].criterion)
