@@ -214,9 +214,9 @@ BAD = {
     "a bad flag": ("numbers.csv", "y", ["--missing", "zero"], "--missing must be one of median, drop, error"),
     "no folder": ("numbers.csv", "y", ["-o", "no/folder/m.json"], "there is no folder"),
     "a folder": ("numbers.csv", "y", ["-o", "."], "is a folder"),
-    "the wrong separator": ("numbers.tsv", "y", ["--input-format", "csv"], "the separator? Give it with --separator"),
+    "the wrong separator": ("numbers.csv", "y", ["--separator", ";"], "Did you mean --separator ','?"),
     "no parquet": ("numbers.csv", "y", ["--input-format", "parquet"], "cannot be read as Parquet"),
-    "an unknown format": ("numbers.csv", "y", ["--input-format", "xls"], "accepted: csv, tsv, parquet"),
+    "an unknown format": ("numbers.csv", "y", ["--input-format", "xls"], "accepted: csv, tsv, parquet, xlsx"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -73,10 +74,26 @@ class Messages:
 
 
 @contextmanager
-def clean_errors() -> Iterator[None]:
-    """Bad input and files that cannot be read or written are messages, not tracebacks."""
-    try:
+def told_warnings() -> Iterator[None]:
+    """Warnings are notes without the places in files of Python that they come from, each once."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *place: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            tell(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]  # whatever the place looks like
         yield
+
+
+@contextmanager
+def clean_errors() -> Iterator[None]:
+    """Bad input and files that cannot be read or written are messages, not tracebacks; warnings are notes."""
+    try:
+        with told_warnings():
+            yield
     except (ValueError, TypeError, ImportError) as error:
         fail(str(error))
     except BrokenPipeError as error:

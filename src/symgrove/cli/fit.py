@@ -24,7 +24,19 @@ from symgrove.cli._common import (
     print_json,
     tell,
 )
-from symgrove.cli.options import Data, Features, Ignore, InputFormat, Missing, Quiet, Seed, Separator, Target, Text
+from symgrove.cli.options import (
+    Data,
+    Features,
+    Ignore,
+    InputFormat,
+    Missing,
+    Quiet,
+    Seed,
+    Separator,
+    Sheet,
+    Target,
+    Text,
+)
 from symgrove.cli.outputs import check_output, check_printable, write_printed
 
 if TYPE_CHECKING:
@@ -52,6 +64,7 @@ def fit(
     text: Text = "one-hot",
     input_format: InputFormat = None,
     separator: Separator = None,
+    sheet: Sheet = None,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option(help="Threads or processes; -1 for all cores.")] = -1,
     quiet: Quiet = False,
@@ -64,14 +77,16 @@ def fit(
     """
     with clean_errors():
         from symgrove.cli import preparation as p
-        from symgrove.cli.tables import read_table
+        from symgrove.cli.tables import TableFormat, read_table
 
         missing = p.checked_options(missing, text, task)
         check_output(output, {"the data": data, "the checkpoint": checkpoint_of(context.args)})
         if as_json:
             check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, task)
-        given = p.prepare(read_table(data, input_format, separator), wanted, categories_of(context.args))
+        given = p.prepare(
+            read_table(data, TableFormat(input_format, separator, sheet)), wanted, categories_of(context.args)
+        )
         cls = estimator_class(method, given.task)
         own = parse_parameters(context.args, cls)
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}

@@ -9,7 +9,19 @@ import typer
 
 from symgrove.cli._common import INTERRUPTED, clean_errors, echo, names_of, print_json, tell
 from symgrove.cli.fronts import end_of, fronts_as_values, print_fronts
-from symgrove.cli.options import Data, Features, Ignore, InputFormat, Missing, Quiet, Seed, Separator, Target, Text
+from symgrove.cli.options import (
+    Data,
+    Features,
+    Ignore,
+    InputFormat,
+    Missing,
+    Quiet,
+    Seed,
+    Separator,
+    Sheet,
+    Target,
+    Text,
+)
 from symgrove.cli.outputs import check_output, check_printable
 
 
@@ -33,6 +45,7 @@ def law(
     text: Text = "one-hot",
     input_format: InputFormat = None,
     separator: Separator = None,
+    sheet: Sheet = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="The front as JSON.")] = False,
@@ -44,7 +57,7 @@ def law(
     with clean_errors():
         from symgrove.cli import preparation as p
         from symgrove.cli.fit import fitted, parse_value, save_model
-        from symgrove.cli.tables import read_table
+        from symgrove.cli.tables import TableFormat, read_table
         from symgrove.estimators import LawRegressor
 
         missing = p.checked_options(missing, text, "regression")
@@ -54,7 +67,7 @@ def law(
                 raise ValueError("the front goes to standard output; name a file for the model with -o.")
         check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, "regression")
-        given = p.prepare(read_table(data, input_format, separator), wanted)
+        given = p.prepare(read_table(data, TableFormat(input_format, separator, sheet)), wanted)
         own: dict[str, Any] = {"max_time": max_time, "choose": parse_value(choose), "random_state": seed}
         if functions is not None:
             own["functions"] = () if functions == "none" else tuple(names_of(functions))

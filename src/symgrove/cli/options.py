@@ -6,13 +6,16 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[str, typer.Argument(help="CSV, TSV or Parquet file with a header; - for standard input.")]
+Data = Annotated[
+    str, typer.Argument(help="CSV, TSV (also .gz), Excel or Parquet file with a header; - for standard input.")
+]
 Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict; several, separated by commas.")]
 Features = Annotated[str, typer.Option(help="Only these columns, separated by commas.")]
 Ignore = Annotated[str, typer.Option(help="Leave these columns out, separated by commas.")]
 Missing = Annotated[str, typer.Option(help="Missing values: median (fill in, and note it), drop (the rows), error.")]
 Text = Annotated[str, typer.Option(help="Columns of text: one-hot (categories), drop (the columns), error.")]
-InputFormat = Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")]
-Separator = Annotated[str | None, typer.Option(help="Between fields of a CSV file.")]
+InputFormat = Annotated[str | None, typer.Option(help="csv, tsv, xlsx or parquet, if the name does not tell.")]
+Separator = Annotated[str | None, typer.Option(help="Between fields of a CSV file, if it is not found out.")]
+Sheet = Annotated[str | None, typer.Option(help="The sheet of an Excel workbook, if it is not the first.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same model.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]

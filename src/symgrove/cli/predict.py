@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,18 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, print_json, read_model, tell
+from symgrove.cli.options import Data, InputFormat, Separator, Sheet
 from symgrove.cli.outputs import check_output, print_bytes, writing
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
-    from symgrove.estimators.regressor import Regressor
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    data: Annotated[
-        str, typer.Argument(help="CSV, TSV or Parquet file with the model's columns; - for standard input.")
-    ],
+    data: Data,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; - for standard output.")] = "-",
     only: Annotated[
         bool, typer.Option("--only", help="Only the predictions, without the columns of the table.")
@@ -32,22 +29,23 @@ def predict(
         float | None,
         typer.Option(help="Of numbers, lower and upper ends of intervals with this coverage, such as 0.9."),
     ] = None,
-    input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
+    input_format: InputFormat = None,
     output_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
-    separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
+    separator: Separator = None,
+    sheet: Sheet = None,
     as_json: Annotated[bool, typer.Option("--json", help="Columns as JSON on standard output.")] = False,
 ) -> None:
     """Predict the rows of a table, whose values may be missing, and whose categories may be new."""
     with clean_errors():
         from symgrove.cli.preparation import rows_for
-        from symgrove.cli.tables import format_of, read_table, table_as_bytes
+        from symgrove.cli.tables import TableFormat, format_of, read_table, table_as_bytes
 
         if as_json and output != "-":
             raise ValueError("--json goes to standard output; leave out --output.")
         check_output(output, {"the model": model, "the data": data})
         kind = format_of(output, output_format)
         estimator = read_model(model)
-        table = read_table(data, input_format, separator)
+        table = read_table(data, TableFormat(input_format, separator, sheet))
         X, rows, notes = rows_for(estimator, table)
         for note in notes:
             tell(f"note: {note}")
@@ -66,7 +64,7 @@ def predict(
         elif output == "-":
             print_bytes(table_as_bytes(kept, kind))
         else:
-            content = table_as_bytes(kept, kind)
+            content = table_as_bytes(kept, kind, output)
             with writing(output) as temporary:
                 temporary.write_bytes(content)
 
@@ -89,7 +87,7 @@ def _answers(
     if spread and isinstance(estimator, Regressor):
         found |= _named("std", columns, estimator.predict(X, return_std=True)[1].T.tolist() if len(X) else [])
     if interval is not None and isinstance(estimator, Regressor):
-        ends = _ends(estimator, X, interval) if len(X) else []
+        ends = estimator.predict_interval(X, interval).tolist() if len(X) else []
         found |= {"lower": [low for low, _ in ends], "upper": [high for _, high in ends]}
     if probabilities and isinstance(estimator, Classifier):
         shares = estimator.predict_proba(X).T.tolist() if len(X) else [[] for _ in estimator.classes_]
@@ -102,16 +100,6 @@ def _named(what: str, columns: Sequence[str], values: list[Any]) -> dict[str, li
     if not columns:
         return {what: values}
     return dict(zip((f"{what} of {name}" for name in columns), values or [[] for _ in columns], strict=True))
-
-
-def _ends(estimator: Regressor, X: Any, coverage: float) -> list[list[float]]:
-    """Intervals; what they warn of is told."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        ends: list[list[float]] = estimator.predict_interval(X, coverage).tolist()
-    for warning in told:
-        tell(f"note: {warning.message}")
-    return ends
 
 
 def _typed(table: Any, name: str) -> list[Any]:

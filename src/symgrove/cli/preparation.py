@@ -12,6 +12,7 @@ import numpy as np
 
 from symgrove.cli._common import nearest, tell
 from symgrove.cli.tables import DataTable
+from symgrove.cli.troubles import Troubles
 from symgrove.models.columns import TableColumn, TableColumns
 from symgrove.models.document import Entries
 
@@ -101,32 +102,60 @@ class Prepared(NamedTuple):
 
 
 def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[str] = ()) -> Prepared:
-    """What options make of a table, or a clear error."""
-    targets = targets_of(table, wanted.target)
-    names, texts = choose_columns(table, targets, wanted.features, wanted.ignore, wanted.text)
+    """What options make of a table, or an error that says all that is wrong with it."""
+    troubles = _troubles_of(table)
+    targets: list[str] = []
+    with troubles.noting():
+        targets = targets_of(table, wanted.target)
+    names, texts = choose_columns(table, targets, wanted, troubles)
     categorical = list(dict.fromkeys([*texts, *more_categorical]))
-    X = frame_of(table, names, categorical, "an option names the column")
-    rows = complete_rows(X, wanted.missing)
+    troubles.check()
+    X = frame_of(table, names, categorical, "an option names the column", troubles)
+    rows = list(range(len(X)))
+    with troubles.noting():
+        rows = complete_rows(X, wanted.missing)
     for name in targets:
-        rows = _with_target(table.column(name), rows, name, wanted.missing)
-    y, task = _targets_of(table, targets, rows, wanted.task)
+        with troubles.noting():
+            rows = _with_target(table.column(name), rows, name, wanted.missing, troubles)
+    y, task = None, wanted.task
+    with troubles.noting():
+        y, task = _targets_of(table, targets, rows, wanted.task)
+    troubles.check()
     return Prepared(X.take(rows), y, task, categorical, wanted.target, wanted.missing)
 
 
-def frame_of(table: DataTable, names: Sequence[str], categorical: Sequence[str], what: str) -> TableFrame:
+def _troubles_of(table: DataTable) -> Troubles:
+    """Those of reading it; what must be known of that is told."""
+    for note in table.notes:
+        tell(f"note: {note}")
+    troubles = Troubles(table.label)
+    for text in table.troubles:
+        troubles.add(text)
+    return troubles
+
+
+def frame_of(
+    table: DataTable, names: Sequence[str], categorical: Sequence[str], what: str, troubles: Troubles
+) -> TableFrame:
     """Columns of a table; categories as texts, as they were written."""
     found = {}
     for name in names:
-        check_column(table, name, what)
-        if name in categorical:
-            found[name] = np.array(table.texts(name), dtype=object)
-            continue
-        column = table.column(name)
-        if table.is_text(name):
-            text = next(v for v in column if isinstance(v, str))
-            raise ValueError(f"column {name!r} must be numbers as it was for the fit, but holds {text!r}.")
-        found[name] = np.array([np.nan if v is None else v for v in column], dtype=np.float64)
+        with troubles.noting():
+            check_column(table, name, what)
+            found[name] = _texts(table, name) if name in categorical else _numbers(table, name)
     return TableFrame(found, table.n_rows)
+
+
+def _texts(table: DataTable, name: str) -> np.ndarray[Any, Any]:
+    return np.array(table.texts(name), dtype=object)
+
+
+def _numbers(table: DataTable, name: str) -> np.ndarray[Any, Any]:
+    column = table.column(name)
+    text = next((v for v in column if isinstance(v, str)), None)
+    if text is not None:
+        raise ValueError(f"column {name!r} must be numbers as it was for the fit, but holds {text!r}.")
+    return np.array([np.nan if v is None else v for v in column], dtype=np.float64)
 
 
 def complete_rows(frame: TableFrame, missing: str) -> list[int]:
@@ -160,28 +189,35 @@ def targets_of(table: DataTable, given: str) -> list[str]:
 
 
 def choose_columns(
-    table: DataTable, targets: Sequence[str], features: Sequence[str], ignore: Sequence[str], texts: str
+    table: DataTable, targets: Sequence[str], wanted: TableOptions, troubles: Troubles
 ) -> tuple[list[str], list[str]]:
-    """Which columns are used, and which of them hold texts; a clear error if the options do not say what to do."""
-    for name in (*features, *ignore):
-        check_column(table, name, "an option names the column")
-    chosen = list(features) or [name for name in table.given if name not in targets and name not in ignore]
+    """Which columns are used, and which of them hold texts; what the options do not say is a trouble."""
+    for name in (*wanted.features, *wanted.ignore):
+        with troubles.noting():
+            check_column(table, name, "an option names the column")
+    chosen = [name for name in wanted.features if name in table.given]
+    if not wanted.features:
+        chosen = [name for name in table.given if name not in targets and name not in wanted.ignore]
     for target in targets:
         if target in chosen:
-            raise ValueError(f"the target {target!r} cannot be a feature too.")
-    found = [name for name in chosen if table.is_text(name)]
-    if found and texts == "error":
-        raise ValueError(
+            troubles.add(f"the target {target!r} cannot be a feature too.")
+    found, readable = [], []
+    for name in chosen:
+        with troubles.noting():
+            found += [name] if table.is_text(name) else []
+            readable.append(name)
+    if found and wanted.text == "error":
+        troubles.add(
             f"columns of text: {', '.join(map(repr, found))}. Choose: --text one-hot (a feature of 0 and 1 for each "
             "value), --text drop (leave these columns out), or --ignore COLUMN."
         )
-    if texts == "drop":
+    if wanted.text == "drop":
         chosen, found = [name for name in chosen if name not in found], []
     if not chosen:
-        raise ValueError("no features are left besides the target.")
-    empty = [name for name in chosen if all(v is None for v in table.column(name))]
+        troubles.add("no features are left besides the target.")
+    empty = [name for name in chosen if name in readable and all(v is None for v in table.column(name))]
     if empty:
-        raise ValueError(f"columns without any value: {', '.join(map(repr, empty))}. Leave them out with --ignore.")
+        troubles.add(f"columns without any value: {', '.join(map(repr, empty))}. Leave them out with --ignore.")
     return chosen, found
 
 
@@ -193,7 +229,9 @@ def rows_for(estimator: Estimator, table: DataTable) -> tuple[TableFrame, list[i
     columns, told = columns_of(estimator), table_of(estimator)
     missing = "median" if told is None else Entries(told, "'table'").text("missing", (*MISSING, *FORMER))
     categorical = [columns.columns[j].name for j in columns.categorical]
-    frame = frame_of(table, [column.name for column in columns], categorical, "the model needs the column")
+    troubles = _troubles_of(table)
+    frame = frame_of(table, [c.name for c in columns], categorical, "the model needs the column", troubles)
+    troubles.check()
     rows = complete_rows(frame, "median" if missing in FORMER else missing)
     notes = []
     for column in (columns.columns[j] for j in columns.categorical if not columns.columns[j].has_others):
@@ -256,15 +294,15 @@ def target_of(table: DataTable, name: str, rows: Sequence[int], task: str) -> tu
     return np.array(values, dtype=np.float64), found
 
 
-def _with_target(column: list[Any], rows: list[int], target: str, missing: str) -> list[int]:
+def _with_target(column: list[Any], rows: list[int], target: str, missing: str, troubles: Troubles) -> list[int]:
     """Rows that have a target."""
     known = [i for i in rows if column[i] is not None]
     n = len(rows) - len(known)
     if n and missing == "error":
-        raise ValueError(f"{n} rows have no value of the target {target!r}. Choose --missing drop to leave them out.")
-    if not known:
-        raise ValueError("no complete rows are left.")
-    if n:
+        troubles.add(f"{n} rows have no value of the target {target!r}. Choose --missing drop to leave them out.")
+    elif not known:
+        troubles.add("no complete rows are left.")
+    elif n:
         tell(f"note: {n} rows without a value of the target are left out")
     return known
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, read_model, tell
+from symgrove.cli.options import Data, InputFormat, Separator, Sheet
 from symgrove.cli.outputs import check_output, naming
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 def report(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    data: Annotated[
-        str, typer.Argument(help="CSV, TSV or Parquet file with features and target; - for standard input.")
-    ],
+    data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page.")] = Path("report.html"),
     target: Annotated[
         str | None, typer.Option(help="Column with the target; needed if the model was saved in Python.")
@@ -28,21 +27,26 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page; the name of the model file by default.")] = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals that are shown.")] = 0.9,
-    input_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
-    separator: Annotated[str | None, typer.Option(help="Between fields of a CSV file.")] = None,
+    input_format: InputFormat = None,
+    separator: Separator = None,
+    sheet: Sheet = None,
 ) -> None:
     """Write a page about a model: scores beside other models, plots, formulas, a what-if panel, code to copy.
 
     Rows that the model was fitted on are recognised; the others judge it.
     """
     with clean_errors():
-        from symgrove.cli.tables import read_table
+        from symgrove.cli.tables import TableFormat, read_table
         from symgrove.report.build import report as build
 
         check_output(output, {"the model": model, "the data": data, "the training rows": train})
         estimator = read_model(model)
-        X, y = _rows(estimator, read_table(data, input_format, separator), target)
-        known = None if train is None else _rows(estimator, read_table(train, None, separator), target)
+        X, y = _rows(estimator, read_table(data, TableFormat(input_format, separator, sheet)), target)
+        known = (
+            None
+            if train is None
+            else _rows(estimator, read_table(train, TableFormat(separator=separator, sheet=sheet)), target)
+        )
         with naming(output):
             build(
                 estimator,

@@ -1,18 +1,26 @@
-"""Tables of data: CSV, TSV and Parquet, from files and pipes and back."""
+"""Tables of data: CSV, TSV, Excel and Parquet, from files and pipes and back."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
 import sys
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-FORMATS = ("csv", "tsv", "parquet")
+from symgrove.cli.text_tables import number_of, rows_of_text
+from symgrove.cli.troubles import Troubles
+from symgrove.cli.typed_tables import arrow_modules, columns_of_parquet, columns_of_workbook
+
+FORMATS = ("csv", "tsv", "parquet")  # that are written
+READ = (*FORMATS, "xlsx")
+GZIP = b"\x1f\x8b"  # how compressed files begin
 MISSING = {"", "na", "n/a", "nan", "+nan", "-nan", "null", "none", "?"}
 Column = list[Any]  # numbers or texts; None where a value is missing
 
@@ -24,6 +32,8 @@ class DataTable:
     given: dict[str, list[Any]]
     label: str
     first_row: int  # number of the first row, as people count who look at the file
+    troubles: Sequence[str] = ()  # that make it useless
+    notes: Sequence[str] = ()  # what a user must know of how it was read
 
     @property
     def n_rows(self) -> int:
@@ -69,26 +79,62 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def format_of(path: str, wanted: str | None) -> str:
-    """The format of a file, from the option or the ending of its name."""
+class TableFormat(NamedTuple):
+    """What the options say about a file: None where the file tells."""
+
+    kind: str | None = None
+    separator: str | None = None
+    sheet: str | None = None
+
+
+def format_of(path: str, wanted: str | None, accepted: Sequence[str] = FORMATS) -> str:
+    """The format of a file, from the option or the ending of its name, .gz left out."""
     if wanted is not None:
-        if wanted not in FORMATS:
-            raise ValueError(f"unknown format {wanted!r}; accepted: {', '.join(FORMATS)}.")
+        if wanted not in accepted:
+            raise ValueError(f"unknown format {wanted!r}; accepted: {', '.join(accepted)}.")
         return wanted
-    suffix = Path(path).suffix.lower()
-    return {".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}.get(suffix, "csv")
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    known = {".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsx"}
+    found = known.get(suffix, "csv")
+    if found not in accepted:
+        raise ValueError(
+            f"tables are written as {', '.join(accepted)}; an Excel workbook such as {path!r} is read only."
+        )
+    return found
 
 
-def read_table(path: str, wanted: str | None = None, separator: str | None = None) -> DataTable:
-    """Read a table; `-` is standard input."""
-    kind = format_of(path, wanted)
+def read_table(path: str, given: TableFormat | None = None) -> DataTable:
+    """Read a table; `-` is standard input. What is wrong with it is among its troubles."""
+    given = given or TableFormat()
+    kind = format_of(path, given.kind, READ)
     content = _read_input() if path == "-" else _read(path)
     label = "standard input" if path == "-" else repr(path)
+    content = _unpacked(content, label)
     if not content:
         raise ValueError(f"{label} is empty.")
+    if given.sheet is not None and kind != "xlsx":
+        raise ValueError(f"--sheet is for Excel workbooks, and {label} is read as {kind}.")
+    troubles, notes = Troubles(label), list[str]()
     if kind == "parquet":
-        return _from_parquet(content, label)
-    return _from_text(content, label, separator or ("\t" if kind == "tsv" else ","))
+        names, columns = columns_of_parquet(content, label)
+    elif kind == "xlsx":
+        (names, columns), notes = columns_of_workbook(content, label, given.sheet)
+    else:
+        rows, _ = rows_of_text(content, given.separator or ("\t" if kind == "tsv" else None), troubles)
+        names = [name.strip() for name in rows[0]]
+        columns = [[row[i] for row in rows[1:]] for i in range(len(names))]
+    _check_header(names, troubles)
+    first_row = 1 if kind == "parquet" else 2
+    return DataTable(dict(zip(names, columns, strict=True)), label, first_row, troubles.found, notes)
+
+
+def _unpacked(content: bytes, label: str) -> bytes:
+    if not content.startswith(GZIP):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{label} is compressed, and cannot be unpacked: {error}.") from error
 
 
 def _read_input() -> bytes:
@@ -112,62 +158,13 @@ def _read(path: str) -> bytes:
     return file.read_bytes()
 
 
-def _from_text(content: bytes, label: str, separator: str) -> DataTable:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{label} is not UTF-8 text ({error.reason} at byte {error.start}); convert it.") from error
-    if "\0" in text:
-        raise ValueError(f"{label} holds zero bytes; it is no table in text. Say --input-format parquet if it is one.")
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
-    except csv.Error as error:
-        raise ValueError(f"{label} cannot be read as a table: {error}.") from error
-    rows = [row for row in rows if row]
-    if not rows:
-        raise ValueError(f"{label} has no rows.")
-    header, body = [name.strip() for name in rows[0]], rows[1:]
-    other = next((c for c in ";\t|" if c in header[0]), None) if len(header) == 1 else None
-    if other is not None:
-        raise ValueError(
-            f"{label} has one column, {header[0]!r:.60}. Is {other!r} the separator? Give it with --separator."
-        )
-    if all(_number(name) is not None and math.isfinite(float(name)) for name in header):
-        raise ValueError(f"the first row of {label} is all numbers; the first row must be the names of the columns.")
-    _check_header(header, label)
-    for number, row in enumerate(body, start=2):
-        if len(row) != len(header):
-            raise ValueError(
-                f"row {number} of {label} has {len(row)} fields, the header {len(header)}. Is {separator!r} the "
-                "separator? Another one is given with --separator."
-            )
-    return DataTable({name: [row[i] for row in body] for i, name in enumerate(header)}, label, 2)
-
-
-def _check_header(header: Sequence[str], label: str) -> None:
-    repeated = sorted({name for name in header if header.count(name) > 1})
+def _check_header(header: Sequence[str], troubles: Troubles) -> None:
+    repeated = sorted({name for name in header if name and header.count(name) > 1})
     if repeated:
-        raise ValueError(f"{label} has columns of the same name: {', '.join(map(repr, repeated))}.")
-    if "" in header:
-        raise ValueError(f"column {list(header).index('') + 1} of {label} has no name.")
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return None if math.isnan(value) or "_" in text else value
-
-
-def _from_parquet(content: bytes, label: str) -> DataTable:
-    parquet, arrow = _arrow()
-    try:
-        table = parquet.read_table(io.BytesIO(content))
-    except (arrow.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{label} cannot be read as Parquet: {error}.") from error
-    _check_header(table.column_names, label)
-    return DataTable({name: table.column(name).to_pylist() for name in table.column_names}, label, 1)
+        troubles.add(f"{troubles.label} has columns of the same name: {', '.join(map(repr, repeated))}.")
+    for i, name in enumerate(header, start=1):
+        if not name:
+            troubles.add(f"column {i} of {troubles.label} has no name.")
 
 
 def _plain(values: list[Any], name: str, label: str) -> Column:
@@ -184,7 +181,7 @@ def _plain(values: list[Any], name: str, label: str) -> Column:
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in known):
         return [None if v is None else float(v) for v in found]
     texts = [None if v is None else str(v).strip() for v in found]
-    numbers = [None if t is None else _number(t) for t in texts]
+    numbers = [None if t is None else number_of(t) for t in texts]
     if any(isinstance(v, bool) for v in known) or any(
         n is None and t is not None for n, t in zip(numbers, texts, strict=True)
     ):
@@ -192,18 +189,12 @@ def _plain(values: list[Any], name: str, label: str) -> Column:
     return list(numbers)
 
 
-def _arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow, which is not installed. Install symgrove[parquet].") from error
-    return pyarrow.parquet, pyarrow
-
-
-def table_as_bytes(columns: dict[str, Column], kind: str) -> bytes:
-    """The content of a file of this format."""
-    return _to_parquet(columns) if kind == "parquet" else _to_text(columns, "\t" if kind == "tsv" else ",").encode()
+def table_as_bytes(columns: dict[str, Column], kind: str, path: str = "-") -> bytes:
+    """The content of a file of this format; compressed if the name says so."""
+    if kind == "parquet":
+        return _to_parquet(columns)
+    content = _to_text(columns, "\t" if kind == "tsv" else ",").encode()
+    return gzip.compress(content, mtime=0) if path.lower().endswith(".gz") else content
 
 
 def _to_text(columns: dict[str, Column], separator: str) -> str:
@@ -223,7 +214,7 @@ def _shown(value: Any) -> str:
 
 
 def _to_parquet(columns: dict[str, Column]) -> bytes:
-    parquet, arrow = _arrow()
+    parquet, arrow = arrow_modules()
     sink = io.BytesIO()
     parquet.write_table(arrow.table({name: arrow.array(column) for name, column in columns.items()}), sink)
     return sink.getvalue()

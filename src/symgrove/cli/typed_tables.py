@@ -1,0 +1,59 @@
+"""Tables whose cells know what they are: Parquet files and Excel workbooks."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+from symgrove.cli._common import nearest
+
+Columns = tuple[list[str], list[list[Any]]]  # names, and values of each
+
+
+def columns_of_parquet(content: bytes, label: str) -> Columns:
+    """Columns of a Parquet file."""
+    parquet, arrow = arrow_modules()
+    try:
+        table = parquet.read_table(io.BytesIO(content))
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{label} cannot be read as Parquet: {error}.") from error
+    return list(table.column_names), [table.column(name).to_pylist() for name in table.column_names]
+
+
+def arrow_modules() -> tuple[Any, Any]:
+    """pyarrow's modules, or what to install."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow, which is not installed. Install symgrove[parquet].") from error
+    return pyarrow.parquet, pyarrow
+
+
+def columns_of_workbook(content: bytes, label: str, wanted: str | None) -> tuple[Columns, list[str]]:
+    """Columns of a sheet, the first one if none is named, and what to tell: formulas count as what they gave last."""
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError as error:
+        raise ImportError("Excel workbooks need openpyxl, which is not installed. Install symgrove[excel].") from error
+    try:
+        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ValueError(f"{label} cannot be read as an Excel workbook (.xlsx): {error}.") from error
+    names = [sheet.title for sheet in book.worksheets]
+    if wanted is not None and wanted not in names:
+        raise ValueError(
+            f"{label} has no sheet {wanted!r}.{nearest(wanted, names)} Sheets: {', '.join(map(repr, names))}."
+        )
+    sheet = book.worksheets[0] if wanted is None else book[wanted]
+    rows = [list(row) for row in sheet.iter_rows(values_only=True) if any(v is not None for v in row)]
+    if not rows:
+        raise ValueError(f"the sheet {sheet.title!r} of {label} has no rows.")
+    width = max(max((k for k, v in enumerate(row) if v is not None), default=0) for row in rows) + 1
+    header = ["" if v is None else str(v).strip() for v in (rows[0] + [None] * width)[:width]]
+    columns = [[row[k] if k < len(row) else None for row in rows[1:]] for k in range(width)]
+    is_one_of_many = wanted is None and len(names) > 1
+    notes = [f"of {len(names)} sheets, {sheet.title!r} is read; --sheet names another"] if is_one_of_many else []
+    return (header, columns), notes
