@@ -1,10 +1,14 @@
 """Hypothesis without deadlines: a first example may compile kernels. Counts of hostile trials are printed."""
 
+import signal
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("symgrove", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("symgrove")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so shells start what is to run in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -162,9 +162,9 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
 
     mdl: the shortest description among those that are within two standard errors of the best on the rows held out;
     one_se: the smallest within one; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
-    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within one and a half, else the best
-    by its criterion, or, where there is none, the smallest within half a standard error; a number: the largest of at
-    most this size. Without rows held out, every rule takes the shortest description.
+    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within one and a half, else the
+    best by its criterion, or, where there is none, the smallest within half a standard error; a number: the largest of
+    at most this size. Without rows held out, every rule takes the shortest description.
     """
     if not isinstance(rule, str):
         fitting = [i for i, entry in enumerate(entries) if entry.size <= rule]
