@@ -1,5 +1,8 @@
 """Formulas in all notations mean what the program computes."""
 
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
 import numpy as np
 import pytest
 import sympy
@@ -122,3 +125,21 @@ def test_functions_of_ones_own():
     inner = r"\operatorname{bent\_line}\left(x_{0}\right)"
     assert to_latex(forest, root) == rf"\operatorname{{blend}}\left({inner}, x_{{1}}\right)"
     assert "<mi>blend</mi><mo>(</mo><mrow><mi>bent_line</mi>" in to_mathml(forest, root)
+
+
+def test_notebooks_draw_formulas_by_themselves():
+    """No MathJax: MathML of short formulas, the beginning of long ones, and names that cannot break out of either."""
+    names = ["<b>a</b> & $x$", "b", "c"]
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    fitted = [
+        estimator(generations=4, population_size=40, n_estimators=2, random_state=0, **own).fit(X, y)
+        for estimator, own in ((sg.TwoSEGPRegressor, {"max_size": 15}), (sg.GroveRegressor, {"strength": "fixed"}))
+    ]
+    shown = [replace(member, _names=names)._repr_html_() for model in fitted for member in model.ensemble_]
+    assert {html[:5] for html in shown} == {"<div ", "<code"}
+    assert any("&lt;b&gt;a&lt;/b&gt; &amp;" in html for html in shown)
+    for html in shown:
+        ET.fromstring(html)  # well-formed, so that nothing of a name is markup
+        assert "<b>" not in html
+        assert len(html) < 20_000
+    assert fitted[0].ensemble_[0]._repr_html_() in fitted[0]._repr_mimebundle_()["text/html"]

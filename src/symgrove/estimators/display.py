@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -28,13 +27,13 @@ def formula(model: Model, style: str, names: Names, export: Callable[[str], Any]
 
 
 def members_as_html(ensemble: Sequence[Any] | None) -> str:
-    """The heaviest members as a table, nothing before a fit; notebooks typeset what is between dollar signs."""
+    """The heaviest members as a table, nothing before a fit."""
     if ensemble is None:
         return ""
     members = sorted(ensemble, key=lambda member: -member.weight)
     rows = "".join(
         f"<tr><td>{member.weight:.3g}</td><td>{member.size}</td>"
-        f"<td style='text-align:left'>${html.escape(member.latex)}$</td></tr>"
+        f"<td style='text-align:left'>{member._repr_html_()}</td></tr>"
         for member in members[:N_SHOWN]
     )
     rest = len(members) - N_SHOWN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,7 @@ from symgrove.models.reading import Reading
 
 DIGITS = 4  # where nothing is known of the training rows
 N_ROWS = 200  # on which numbers are rounded
+LONGEST_MATHS, LONGEST_TEXT = 80, 500  # nodes that a notebook shows as mathematics; characters, if there are more
 
 
 class Shown(ABC):
@@ -69,6 +71,15 @@ class Shown(ABC):
     def mathml(self) -> str:
         """The same as MathML, for web pages."""
         return to_mathml(*self._rounded(), self._names, self._n_digits)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: mathematics that browsers draw themselves, or the beginning of a long formula as text."""
+        forest, root = self._rounded()
+        if int(forest.size([root])[0]) <= LONGEST_MATHS:
+            return f"<div style='overflow-x:auto'>{to_mathml(forest, root, self._names, self._n_digits)}</div>"
+        text = to_text(forest, root, self._names, self._n_digits)
+        rest = "" if len(text) <= LONGEST_TEXT else " ..."
+        return f"<code style='white-space:normal'>{escape(text[:LONGEST_TEXT])}{rest}</code>"
 
     @property
     def _n_digits(self) -> int:
