@@ -16,11 +16,14 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.mathml import to_mathml
 from symgrove.forest.primitive_table import BUILTIN
 from symgrove.forest.primitives import PrimitiveSet
+from symgrove.forest.text import parse
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
+from symgrove.report.formulas import in_parts
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
+from symgrove.report.words import listed, number, percent
 from tests.contracts.test_methods import METHODS
 
 SETTINGS = METHODS[sg.TwoSEGPRegressor]
@@ -83,7 +86,7 @@ def test_scores_are_those_of_the_models(fitted):
     assert next(line for line in scores.lines if line.name == "linear regression").values[0] == f"{linear:.3f}"
     low, high = model.predict_interval(X[200:]).T
     inside = np.mean((low <= y[200:]) & (y[200:] <= high))
-    assert f"hold {inside:.1%} of these rows" in scores.intervals
+    assert f"hold {percent(inside)} of these rows" in scores.intervals
 
 
 def test_of_many_new_rows_one_fifth_judges_the_other_models(fitted):
@@ -340,3 +343,32 @@ def test_mathml_is_well_formed(name):
     assert "1.5⋅10−7" in content
     if name in ("mul", "square", "cube", "neg", "power"):
         assert "(x1+" in content
+
+
+def test_numbers_are_written_as_people_write_them():
+    shown = {125512.3: "125,500", 0.03125: "0.03125", -4.0: "−4", 1.5e-7: "1.5×10⁻⁷", -2.5e20: "−2.5×10²⁰", 0: "0"}
+    assert {value: number(value) for value in shown} == shown
+    assert (number(99999.9), number(484_500, 6), number(np.inf)) == ("100,000", "484,500", "∞")
+    assert [percent(p) for p in (0, 0.042, 0.5, 0.953, 0.9999, 1)] == [
+        "0 %", "4.2 %", "50 %", "95.3 %", "above 99.9 %", "100 %",
+    ]  # fmt: skip
+    assert (listed(["a", "b", "c"]), listed(list("abcd"), 2)) == ("a, b and c", "a, b and 2 more")
+
+
+def test_formulas_are_cut_where_a_line_may_end():
+    forest = Forest(2, PrimitiveSet(("add", "sub", "mul", "square")))
+    names = ["a", "b"]
+    root = parse(forest, "(a + b)^2 - (a - 3) * b + (2 * a - b)", names)
+    parts = in_parts(to_mathml(forest, root, names))
+    texts = ["".join(ET.fromstring(part).itertext()) for part in parts]
+    assert texts == ["(a+b)2", "−(a−3)⋅b", "+(2⋅a−b)"]
+
+
+def test_of_a_search_the_page_has_the_front_and_no_evolution():
+    X = np.random.default_rng(0).uniform(1, 2, size=(60, 2))
+    model = sg.LawRegressor(random_state=0, max_time=5).fit(X, 3 * X[:, 0])
+    page = sg.report(model, X, 3 * X[:, 0])
+    assert "The best formula of each size." in page
+    assert page.count("This one predicts") == 1
+    assert "ended by exact" in page
+    assert "Convergence" not in page

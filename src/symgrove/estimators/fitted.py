@@ -89,6 +89,11 @@ def table_of(estimator: Estimator) -> Document | None:
     return getattr(estimator, "table_", None)
 
 
+def has_generations(estimator: Estimator) -> bool:
+    """Whether it evolved, so that there is a history; a search has none."""
+    return hasattr(estimator, "history_")
+
+
 def seen_by(estimator: Estimator) -> dict[str, Marks | None]:
     """Marks of rows, by what they were for; nothing of a model that was taken from a fit under way."""
     found: dict[str, Marks | None] = getattr(estimator, "_seen", {})

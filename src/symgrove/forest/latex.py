@@ -15,6 +15,7 @@ from symgrove.forest.templates import ATOM, LEAF, POWER, PRODUCT, SUM
 from symgrove.forest.text import feature_labels
 
 DIGITS = 4
+LARGEST_WRITTEN = 6  # power of ten up to which numbers are written out
 Written = tuple[str, int]  # a text and its precedence
 _ESCAPES = {
     "\\": r"\backslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -83,9 +84,17 @@ def _bracketed(text: str) -> str:
 
 def latex_number(value: float, digits: int = DIGITS) -> str:
     """A number with so many significant digits."""
+    mantissa, exponent = significant(value, digits)
+    return rf"{mantissa} \cdot 10^{{{exponent}}}" if exponent else mantissa
+
+
+def significant(value: float, digits: int) -> tuple[str, int]:
+    """A number with so many significant digits, and the power of ten that it is multiplied by: 125500 needs none."""
     text = f"{value:.{digits}g}"
     mantissa, _, exponent = text.partition("e")
-    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+    if exponent and 0 < int(exponent) <= LARGEST_WRITTEN:
+        return f"{float(text):.0f}", 0
+    return mantissa, int(exponent or 0)
 
 
 def latex_name(label: str) -> str:

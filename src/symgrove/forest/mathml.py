@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from symgrove.forest.forest import Forest
-from symgrove.forest.latex import DIGITS, Written, needs_brackets, written
+from symgrove.forest.latex import DIGITS, Written, needs_brackets, significant, written
 from symgrove.forest.templates import ATOM, LEAF, PRODUCT, SUM
 from symgrove.forest.text import feature_labels
 
@@ -47,13 +47,11 @@ def _bracketed(text: str) -> str:
 
 def mathml_number(value: float, digits: int = DIGITS) -> str:
     """A number with so many significant digits."""
-    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    mantissa, exponent = significant(value, digits)
     sign = "<mo>−</mo>" if mantissa.startswith("-") else ""
     number = f"<mn>{mantissa.lstrip('-')}</mn>"
     if exponent:
-        power = (
-            f"<mrow><mo>−</mo><mn>{-int(exponent)}</mn></mrow>" if int(exponent) < 0 else f"<mn>{int(exponent)}</mn>"
-        )
+        power = f"<mrow><mo>−</mo><mn>{-exponent}</mn></mrow>" if exponent < 0 else f"<mn>{exponent}</mn>"
         number = f"{number}<mo>⋅</mo><msup><mn>10</mn>{power}</msup>"
     return f"<mrow>{sign}{number}</mrow>" if sign or exponent else number
 

@@ -10,9 +10,9 @@ LONGEST_LABEL = 40
 DIVERGING = "PuOr"  # orange to purple, safe too
 
 
-def plain(name: str) -> str:
+def plain(name: str, longest: int = LONGEST_LABEL) -> str:
     """A name as a label: not too long, and nothing that matplotlib takes for mathematics."""
-    short = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    short = name if len(name) <= longest else name[: longest - 1] + "…"
     return short.replace("$", r"\$")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import labels_of
 from symgrove.inspection._input import checked, class_index, features_to_show, prediction, some_rows
-from symgrove.inspection._style import BLUE, Axes, new_axes, plain
+from symgrove.inspection._style import BLUE, LONGEST_LABEL, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 
@@ -104,9 +104,14 @@ class InteractionDisplay:
         self.ax_ = new_axes(ax)
         self.figure_ = self.ax_.figure
         shown = self.pairs[:n_most][::-1]
-        self.ax_.barh([plain(f"{p.first} × {p.second}") for p in shown], [p.effect for p in shown], color=BLUE)
+        longest = LONGEST_LABEL // 2
+        labels = [f"{plain(pair.first, longest)} × {plain(pair.second, longest)}" for pair in shown]
+        self.ax_.barh(range(len(shown)), [pair.effect for pair in shown], color=BLUE)  # shortened names may be equal
+        self.ax_.set_yticks(range(len(shown)), labels)
         for y, pair in enumerate(shown):
-            self.ax_.annotate(f"H² {pair.strength:.2f}", (pair.effect, y), xytext=(3, 0), textcoords="offset points")
-        self.ax_.set_xlabel("size of the joint part")
-        self.ax_.margins(x=0.25)
+            self.ax_.annotate(
+                f"H² {pair.strength:.2f}", (pair.effect, y), (3, 0), textcoords="offset points", va="center"
+            )
+        self.ax_.set_xlabel("joint part")
+        self.ax_.margins(x=0.3)
         return self

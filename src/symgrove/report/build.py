@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from symgrove._checks import check_number
 from symgrove._files import atomic_write
 from symgrove.estimators.base import Estimator
-from symgrove.estimators.fitted import parameters_of, score_left_out, weight_sum_of
+from symgrove.estimators.fitted import has_generations, parameters_of, score_left_out, weight_sum_of
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
@@ -87,6 +87,7 @@ def report(
             exports=exports,
             what_if=None if script.problem else controls(model, rows, coverage),
             no_script=script.problem,
+            has_evolution=has_generations(model),
             about=_about(model),
             parameters=_parameters(model),
             seconds=time.perf_counter() - start,
@@ -134,12 +135,12 @@ def _stacked(weight_sum: float, score: float) -> str:
 
 
 def _about(model: Estimator) -> list[tuple[str, str]]:
-    seconds = model.history_.get("seconds")
-    told = [
-        ("estimator", type(model).__name__),
-        ("members", str(len(model.ensemble_))),
-        ("generations", f"{model.n_generations_}, stopped by {model.stop_reason_}"),
-    ]
+    told = [("estimator", type(model).__name__), ("members", str(len(model.ensemble_)))]
+    seconds = model.history_.get("seconds") if has_generations(model) else None
+    if has_generations(model):
+        told.append(("generations", f"{model.n_generations_}, stopped by {model.stop_reason_}"))
+    else:
+        told.append(("search", f"ended by {model.stop_reason_}"))
     if seconds is not None and len(seconds):
         told.append(("time of the evolution", f"{float(seconds[-1]):.1f} s"))
     weight_sum = weight_sum_of(model) if isinstance(model, GroveEstimator) else None

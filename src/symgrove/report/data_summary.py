@@ -15,6 +15,7 @@ from symgrove.estimators.input import columns_of
 from symgrove.inspection._input import some_rows
 from symgrove.models.columns import TableColumn
 from symgrove.report.rows import ReportRows
+from symgrove.report.words import number
 
 Matrix = NDArray[np.float64]
 ALMOST = 0.999  # rank correlation from which on a feature is suspected to be the target, or another feature
@@ -59,7 +60,7 @@ def summarise(model: Estimator, rows: ReportRows) -> DataSummary:
 
 
 def _column(name: str, values: Matrix) -> Column:
-    low, middle, high = (f"{v:.4g}" for v in (values.min(), np.median(values), values.max()))
+    low, middle, high = (number(v, 6) for v in (values.min(), np.median(values), values.max()))
     return Column(name, np.unique(values).size, low, middle, high)
 
 

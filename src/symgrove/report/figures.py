@@ -13,11 +13,12 @@ import numpy as np
 from symgrove import inspection
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import intervals_of, plan_of
+from symgrove.estimators.fitted import has_generations, intervals_of, plan_of
 from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import features_to_show, some_rows
 from symgrove.inspection.derivatives import unknown_derivatives
 from symgrove.report.rows import ReportRows
+from symgrove.report.words import number
 
 INK = "#123456"  # stands for the colour of the page's text
 STYLE: dict[Any, Any] = {
@@ -37,6 +38,7 @@ MOST_ROWS = 1000
 ROWS_FOR_CURVES = 60
 ROWS_FOR_PAIRS = 25
 N_CURVES = 6
+LEAST_STRENGTH = 1e-6  # of interactions: less is rounding
 
 
 class Figure(NamedTuple):
@@ -55,14 +57,15 @@ def draw_all(model: Estimator, rows: ReportRows, coverage: float) -> list[Figure
     found = _of_errors(model, X, y, coverage) if isinstance(model, Regressor) else []
     if not isinstance(model, Regressor) or intervals_of(model).known:
         found.append(_calibration(model, X, y, rows))
-    found.append(_convergence(model))
+    if has_generations(model):
+        found.append(_convergence(model))
     if model.predict_members(X[:1]).shape[-2] > 1:
         found.append(_agreement(model, X, y))
     found += [_importances(model, X, y), *_curves(model, X)]
     if not unknown_derivatives(plan_of(model)):
         found.append(_derivatives(model, X))
     if X.shape[1] > 1:
-        found.append(_interactions(model, X))
+        found += _interactions(model, X)
     return found
 
 
@@ -72,12 +75,29 @@ def _draw(plot: Callable[[Any], Any], width: float = 4.2, height: float = 3.0) -
 
     with matplotlib.rc_context(STYLE):
         figure = Canvas(figsize=(width, height), layout="constrained")
-        plot(figure.subplots())
+        ax = figure.subplots()
+        plot(ax)
+        _write_numbers(ax)
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
     return re.sub(r' (width|height)="[^"]*"', "", svg, count=2)  # the page decides how large it is
+
+
+def _write_numbers(ax: Any) -> None:
+    """Numbers at the axes as people write them."""
+    from matplotlib.ticker import AutoLocator, FuncFormatter, LogFormatterSciNotation, MaxNLocator, ScalarFormatter
+
+    for axis in (ax.xaxis, ax.yaxis):
+        if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+            chosen = axis.get_minor_formatter()
+            axis.set_minor_formatter(FuncFormatter(lambda value, _, own=chosen: number(value) if own(value) else ""))
+        elif isinstance(axis.get_major_formatter(), ScalarFormatter) and max(map(abs, axis.get_view_interval())) >= 1e4:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: number(value, 6)))
+            if axis is ax.xaxis and isinstance(axis.get_major_locator(), AutoLocator):
+                axis.set_major_locator(MaxNLocator(4))  # long numbers side by side
 
 
 def _of_errors(model: Regressor, X: Any, y: Any, coverage: float) -> list[Figure]:
@@ -110,10 +130,8 @@ def _convergence(model: Estimator) -> Figure:
 def _agreement(model: Estimator, X: Any, y: Any) -> Figure:
     found = inspection.agreement(model, X, y)
     svg = _draw(lambda ax: inspection.AgreementDisplay(found).plot(ax=ax))
-    text = (
-        f"Correlations of the members' predictions, {found.mean_correlation:.2f} on average. Mean squared error of a "
-    )
-    text += f"member {found.member_error:.4g}, of all together {found.ensemble_error:.4g}."
+    text = f"Correlations of the members' predictions, {found.mean_correlation:.2f} on average. Root mean squared "
+    text += f"error of a member {number(found.member_error**0.5)}, of all together {number(found.ensemble_error**0.5)}."
     return Figure("evolution", "Agreement of the members", svg, text)
 
 
@@ -149,8 +167,14 @@ def _derivatives(model: Estimator, X: Any) -> Figure:
     return Figure("features", "Sensitivity", svg, text + "between the whiskers.")
 
 
-def _interactions(model: Estimator, X: Any) -> Figure:
+def _interactions(model: Estimator, X: Any) -> list[Figure]:
     pairs = inspection.interactions(model, X, n_most=5, n_rows=ROWS_FOR_PAIRS)
+    if max(pair.strength for pair in pairs) < LEAST_STRENGTH:
+        return []  # a sum of what each feature does
     height = 1.2 + 0.22 * min(len(pairs), 10)
     svg = _draw(lambda ax: inspection.InteractionDisplay(pairs).plot(ax=ax), height=height)
-    return Figure("features", "Interactions", svg, "What two features do together beyond the sum of what each does.")
+    text = (
+        "What two features do together beyond the sum of what each does: its standard deviation, in units of the "
+        "prediction. H² is its share in the square of what they do together."
+    )
+    return [Figure("features", "Interactions", svg, text)]

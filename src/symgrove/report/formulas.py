@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from typing import Any, NamedTuple
 
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import feature_names_of
+from symgrove.estimators.fitted import feature_names_of, fronts_of
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.input import columns_of
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
 from symgrove.forest.text import parse, to_text
+from symgrove.models.front import FrontPoint
 from symgrove.models.team_members import SharedTerm
+from symgrove.report.words import number
 
 MOST_SHOWN = 50
-LONGEST_MATHS = 60  # nodes; longer formulas are text
+LONGEST_MATHS = 150  # nodes; longer formulas are text
 LONGEST_TEXT = 4000  # characters
 
 
 class Formula(NamedTuple):
-    """A formula: MathML (empty if it is too long), text, LaTeX to copy, and what is to be said about it."""
+    """A formula: MathML in parts between which a line may end (none if it is too long), text, LaTeX to copy, and what
+    is to be said about it."""
 
-    mathml: str
+    mathml: list[str]
     text: str
     latex: str
     label: str
@@ -44,6 +48,9 @@ def all_formulas(model: Estimator) -> Formulas:
 
 
 def _formulas(model: Estimator) -> Formulas:
+    fronts = fronts_of(model)
+    if fronts:
+        return _front(fronts[0], str(model.ensemble_[0]))
     recurring = [(part.formula, f"{part.share:.0%}") for part in model.consensus(8)]
     if isinstance(model, GroveEstimator):
         return _terms(model, recurring)
@@ -52,6 +59,18 @@ def _formulas(model: Estimator) -> Formulas:
     rest = len(members) - len(items)
     text = f"{len(members)} members{f', of which the {len(items)} heaviest' if rest > 0 else ''}. {_combination(model)}"
     return Formulas(text, items, recurring, [])
+
+
+def _front(points: list[FrontPoint], chosen: str) -> Formulas:
+    text = (
+        "The best formula of each size. One of them predicts; a longer one is in the list only if its error is lower."
+    )
+    labels = [
+        f"size {point.size}, typical error on the rows of the fit {number(point.error)}"
+        + (". This one predicts" if point.formula == chosen else "")
+        for point in points
+    ]
+    return Formulas(text, [_formula(*each) for each in zip(points, labels, strict=True)], [], [])
 
 
 def _combination(model: Estimator) -> str:
@@ -89,14 +108,35 @@ def _term(model: GroveEstimator, term: SharedTerm) -> Formula:
     names = feature_names_of(model)
     forest = Forest(model.model_.n_features, model.model_.primitives)
     root = parse(forest, term.formula, names)
-    label = f"× {term.coefficient:+.3g} ± {term.spread:.2g}, in {term.share:.0%} of the teams"
+    label = f"× {number(term.coefficient, 3)} ± {number(term.spread, 2)}, in {term.share:.0%} of the teams"
     return Formula(
-        to_mathml(forest, root, names), to_text(forest, root, names, 4), to_latex(forest, root, names), label
+        in_parts(to_mathml(forest, root, names)), to_text(forest, root, names, 4), to_latex(forest, root, names), label
     )
 
 
 def _formula(member: Any, label: str) -> Formula:
-    mathml = member.mathml if member.size <= LONGEST_MATHS else ""
+    mathml = in_parts(member.mathml) if member.size <= LONGEST_MATHS else []
     text = member.rounded()
     shown = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " ..."
     return Formula(mathml, shown, member.latex if mathml else "", label)
+
+
+def in_parts(mathml: str) -> list[str]:
+    """A formula cut before each plus and minus that stands in no bracket: browsers end no line within one."""
+    found = []
+    for part in (_summands(element) for element in ET.fromstring(mathml)):
+        for elements in part:
+            maths = ET.Element("math")
+            maths.extend(elements)
+            found.append(ET.tostring(maths, encoding="unicode"))
+    return found
+
+
+def _summands(element: ET.Element) -> list[list[ET.Element]]:
+    """Of a sum, its terms, each with its sign."""
+    inside = list(element)
+    if element.tag != "mrow" or len(inside) != 3 or inside[1].tag != "mo" or inside[1].text not in ("+", "−"):
+        return [[element]]
+    left, sign, right = inside
+    sign.attrib |= {"form": "infix", "rspace": "0.25em"}  # nothing stands before it
+    return [*_summands(left), [sign, right]]

@@ -28,6 +28,7 @@ from symgrove.estimators.fitted import classes_of, features_of, intervals_of, sc
 from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import some_rows
 from symgrove.report.rows import MOST_TO_TRAIN, ReportRows
+from symgrove.report.words import number, percent
 
 Matrix = NDArray[np.float64]
 Measure = Callable[[NDArray[Any], Matrix], list[str]]  # of targets and predictions
@@ -185,7 +186,7 @@ def _as_own_classes(own: NDArray[Any], classes: NDArray[Any], found: Matrix) -> 
 def _of_numbers(y: Matrix, predicted: Matrix) -> list[str]:
     r2 = metrics.r2_score(y, predicted) if len(y) > 1 else float("nan")
     error = float(np.sqrt(np.mean((y - predicted) ** 2)))
-    return [f"{r2:.3f}", f"{error:.4g}", f"{np.mean(np.abs(y - predicted)):.4g}"]
+    return [f"{r2:.3f}", number(error), number(float(np.mean(np.abs(y - predicted))))]
 
 
 def _of_classes(classes: NDArray[Any], y: NDArray[Any], shares: Matrix) -> list[str]:
@@ -203,4 +204,5 @@ def _intervals(model: Regressor, rows: ReportRows, coverage: float) -> str:
     inside = float(np.mean((low <= rows.y_test) & (rows.y_test <= high)))
     width = float(np.mean(high - low))
     method = "conformal" if "conformal" in known else "from training rows that were left out, no guarantee"
-    return f"Intervals for {100 * coverage:g} % ({method}) hold {inside:.1%} of these rows; mean width {width:.4g}."
+    found = f"hold {percent(inside)} of these rows; mean width {number(width)}."
+    return f"Intervals for {100 * coverage:g} % ({method}) {found}"
