@@ -91,7 +91,7 @@ def table_of(estimator: Estimator) -> Document | None:
 
 def has_generations(estimator: Estimator) -> bool:
     """Whether it evolved, so that there is a history; a search has none."""
-    return hasattr(estimator, "history_")
+    return not isinstance(estimator, LawRegressor)
 
 
 def seen_by(estimator: Estimator) -> dict[str, Marks | None]:
