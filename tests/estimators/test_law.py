@@ -211,6 +211,17 @@ def test_ctrl_c_ends_the_search_and_leaves_a_model(monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_quick_is_a_short_search_and_no_others_on_folds(monkeypatch):
+    told = []
+    monkeypatch.setattr(sg.LawRegressor, "_tell", lambda self, step, findings: told.append(step))
+    X = rows(60)
+    model = fit(X, np.random.default_rng(0).normal(size=60), effort="quick", max_size=9)
+    assert told[-3:] == ["generation 20", "generation 40", "generation 60"]
+    assert told.count("generation 20") == 1  # one search, and no others on folds
+    assert not [step for step in told if "atom" in step or "library" in step]
+    assert max(point.size for point in model.front_) <= 9
+
+
 def test_a_failing_fit_changes_nothing(monkeypatch):
     X = rows(50)
     model = fit(X, X[:, 0])

@@ -23,19 +23,15 @@ from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, offer_linear,
 from tests.naive import law as naive
 
 FUNCTIONS = CHOICES
-
-
-@pytest.fixture(autouse=True)
-def _short_evolutions(monkeypatch):
-    """What is found here is found before; tests/methods/test_law_evolution.py has the evolution."""
-    monkeypatch.setattr(evolving, "N_GENERATIONS", evolving.N_BETWEEN)
+SHORT = {"n_generations": evolving.N_BETWEEN}  # what is found here is found before the evolution
 
 
 def make_task(formula, n_rows=400, n_features=3, noise=0.0, low=0.5, high=2.5, weight=None, functions=FUNCTIONS):
     rng = np.random.default_rng(5)
     X = rng.uniform(low, high, size=(n_rows, n_features))
     y = formula(*X.T)
-    return LawTask(X, y + noise * np.sqrt(np.mean(y**2)) * rng.normal(size=n_rows), weight, 0, functions)
+    y = y + noise * np.sqrt(np.mean(y**2)) * rng.normal(size=n_rows)
+    return LawTask(X, y, weight, 0, functions, **SHORT)
 
 
 def findings_of(task):
@@ -249,7 +245,7 @@ def test_weights_count():
     task = make_task(lambda x, y, z: 2.0 * x * y)
     wrong = np.arange(400) % 4 == 0
     weight = np.where(wrong, 1e-9, 1.0)
-    outcome = search(LawTask(task.X, np.where(wrong, 50.0, task.y), weight, 0, FUNCTIONS))
+    outcome = search(LawTask(task.X, np.where(wrong, 50.0, task.y), weight, 0, FUNCTIONS, **SHORT))
     predicted = outcome.formulas.predict(outcome.findings.best.root, task.rows, outcome.findings.best.values)
     np.testing.assert_allclose(predicted, task.y, rtol=1e-4)
 
@@ -264,21 +260,21 @@ def test_a_search_ends_when_it_should():
 
 def test_features_without_atoms_end_the_search():
     rng = np.random.default_rng(0)
-    outcome = search(LawTask(np.ones((50, 1)), rng.normal(size=50), None, 0, FUNCTIONS))
+    outcome = search(LawTask(np.ones((50, 1)), rng.normal(size=50), None, 0, FUNCTIONS, **SHORT))
     assert [found.size for found in outcome.found] == [1]
 
 
 def test_features_that_are_zero_do_not_hide_monomials():
     task = make_task(lambda x, y, z: x**1.5 * y**2)
     X = np.column_stack([task.X[:, :2], np.arange(400) % 2, 1 - np.arange(400) % 2])
-    outcome = search(LawTask(X, task.y, None, 0, FUNCTIONS))
+    outcome = search(LawTask(X, task.y, None, 0, FUNCTIONS, **SHORT))
     assert (outcome.reason, outcome.findings.best.origin) == ("exact", "monomial")
 
 
 def test_multipliers_may_be_negative():
     rng = np.random.default_rng(0)
     X = np.column_stack([-rng.uniform(0.5, 2, 300), rng.uniform(0.5, 2, 300)])
-    task = LawTask(X, np.abs(X[:, 0]) * np.sqrt(1 + 2 * X[:, 1]), None, 0, FUNCTIONS)
+    task = LawTask(X, np.abs(X[:, 0]) * np.sqrt(1 + 2 * X[:, 1]), None, 0, FUNCTIONS, **SHORT)
     findings = findings_of(task)
     x, y = (findings.formulas.feature(j) for j in range(2))
     offer_linear(findings, POWERS[2.0], x, [y], "test")

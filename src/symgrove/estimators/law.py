@@ -70,6 +70,9 @@ class LawRegressor(Regressor):
         Whether constants have what unit a formula needs; else they are numbers.
     max_size : int, optional
         The most nodes that a formula may have.
+    effort : "full" or "quick", default='full'
+        quick: only sums of monomials, and a third of the generations; a second or two instead of up to half a minute,
+        with larger errors. Of few rows, one search.
     nested_constraints : dict, optional
         For a function, how many of others may be nested in it, as of PySR: {"sin": {"sin": 0, "cos": 0}} means neither
         within a sine. By default, everything may be.
@@ -124,6 +127,7 @@ class LawRegressor(Regressor):
         target_unit: Any = None,
         constants_have_units: bool = False,
         max_size: int | None = None,
+        effort: str = "full",
         nested_constraints: Any = None,
         categorical_features: Any = "from_dtype",
         max_time: float | None = None,
@@ -139,6 +143,7 @@ class LawRegressor(Regressor):
         self.target_unit = target_unit
         self.constants_have_units = constants_have_units
         self.max_size = max_size
+        self.effort = effort
         self.nested_constraints = nested_constraints
         self.categorical_features = categorical_features
         self.max_time = max_time
@@ -154,6 +159,7 @@ class LawRegressor(Regressor):
         _check_choose(self.choose)
         check_units(self.units, self.target_unit, self.constants_have_units)
         check_rules(self.max_size, self.nested_constraints)
+        check_choice("effort", self.effort, ("full", "quick"))
         shared = ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")
         check_evolution(EvolutionParameters(**{name: getattr(self, name) for name in shared}))
 
@@ -190,7 +196,7 @@ class LawRegressor(Regressor):
     ) -> Finished:
         end = np.inf if limits.max_time is None else time.perf_counter() + limits.max_time
         units = self._units(problem)
-        rules = units, self.max_size, self.nested_constraints or {}
+        rules = units, self.max_size, self.nested_constraints or {}, self.effort == "quick"
         settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell, *rules)
         fronts = [find_front(problem, k, settings) for k in range(problem.task.n_targets)]
         warn_without_formula(units, [front.entries for front in fronts])

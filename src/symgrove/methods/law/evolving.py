@@ -28,7 +28,7 @@ from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.translating import formula_of, program_of
 from symgrove.variation.mixture import MixedVariation
 
-N_GENERATIONS, N_BETWEEN = 180, 20  # generations, and how many between looks
+N_BETWEEN = 20  # generations between looks
 N_FIRST, N_BRED = 500, 30  # random programs, and children by crossover and mutation
 N_IMPROVED, N_INSERTIONS, SHARE_OF_INSERTIONS = 10, 12, 0.3
 N_SHORTENED = 2
@@ -50,7 +50,7 @@ def evolve(task: LawTask, findings: Findings) -> Iterator[str]:
     evolution = _Evolution(task, findings)
     if not evolution.archive.by_size:  # no program has values that vary
         return
-    for generation in range(N_BETWEEN, N_GENERATIONS + 1, N_BETWEEN):
+    for generation in range(N_BETWEEN, task.n_generations + 1, N_BETWEEN):
         for _ in range(N_BETWEEN):
             if task.is_over():
                 break

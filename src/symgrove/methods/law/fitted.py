@@ -22,7 +22,7 @@ from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.rules import Rules
 from symgrove.methods.law.search import LAWS, search
-from symgrove.methods.law.task import LawTask
+from symgrove.methods.law.task import N_GENERATIONS, LawTask
 from symgrove.methods.law.units import Units, no_units
 from symgrove.methods.problem import Problem
 from symgrove.models.document import (
@@ -42,6 +42,7 @@ from symgrove.rng import stream
 Matrix = NDArray[np.float64]
 N_FOLDS, MOST_HELD_OUT = 5, 2000
 MOST_FOLDED = 300  # rows; with more, one fold is enough
+QUICK_GENERATIONS = 60
 MOST_FEATURES = 10  # with more, the library has too few atoms of each
 N_TREES, N_AT_ONCE, N_ROWS_OF_TREES = 100, 10, 2000
 MOST_IN_SINGLE, MOST_EXTREME = 1e30, 1e40
@@ -57,6 +58,7 @@ class LawSettings(NamedTuple):
     units: Sequence[Units] | None = None  # for each target
     max_size: int | None = None
     nested: Mapping[str, Mapping[str, int]] = {}  # see `Rules`
+    is_quick: bool = False
 
     def rules(self, target: int, features: NDArray[np.intp], n_features: int) -> Rules:
         """Of a search among some of the features."""
@@ -97,13 +99,14 @@ def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
         features = features_that_matter(X[rest], y[rest], None if weight is None else weight[rest], seed, is_over)
         rules = settings.rules(target, features, X.shape[1])
         own = rows_of(rest, features)
-        task = LawTask(*own, seed, settings.functions, end, settings.check, rules, is_short=is_short)
+        n_generations = QUICK_GENERATIONS if settings.is_quick else N_GENERATIONS
+        task = LawTask(*own, seed, settings.functions, end, settings.check, rules, is_short, n_generations)
         return Fold(search(task, settings.tell), RowSet(*rows_of(places, features))), features
 
-    first, features = fold_of(held_out[0], is_short=False)
+    first, features = fold_of(held_out[0], is_short=settings.is_quick)
     folds = [first]
     reason = first.outcome.reason if varies else "exact"
-    if reason == "everything" and len(y) <= MOST_FOLDED and n_held_out:
+    if reason == "everything" and len(y) <= MOST_FOLDED and n_held_out and not settings.is_quick:
         held_out += [np.sort(part) for part in np.array_split(order[n_held_out:], N_FOLDS - 1)]
         folds += [fold_of(places, is_short=True)[0] for places in held_out[1:]]
         if is_over():  # the last of them were cut short

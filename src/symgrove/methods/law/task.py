@@ -19,6 +19,7 @@ Matrix = NDArray[np.float64]
 N_SCANNED, N_FEW, N_SOME = 256, 600, 1500
 N_TESTED = 10_000  # that residuals are told from noise on
 N_EVOLVED = 1000  # that programs evolve on
+N_GENERATIONS = 180
 
 
 @dataclass
@@ -40,6 +41,8 @@ class LawTask:
         What formulas may be besides; by default, everything.
     is_short : bool
         Whether only monomials and evolution are wanted.
+    n_generations : int
+        Of the evolution.
     groups : list of tuples
         Exponents of features that are a part of formulas, noted by the first search.
     """
@@ -53,6 +56,7 @@ class LawTask:
     check: Callable[[], bool] = lambda: False
     rules: Rules | None = None
     is_short: bool = False
+    n_generations: int = N_GENERATIONS
     groups: list[tuple[float, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
