@@ -301,6 +301,7 @@ LAW = [
     ("target_unit", "m", "units and target_unit go together, got units=None and target_unit='m'."),
     ("constants_have_units", 1, "constants_have_units must be True or False, got 1."),
     ("max_size", 0, "max_size must be a whole number of at least 1, got 0."),
+    ("effort", "none", "effort must be one of 'full', 'quick', got 'none'."),
     ("nested_constraints", "sin", "nested_constraints must be a dictionary such as {'sin': {'sin': 0, 'cos': 0}}, got"),
     *(case for case in EVOLUTION if case[0] in ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")),
 ]
