@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from symgrove.forest.text import parse
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.formulas import in_parts
+from symgrove.report.page import Page
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
@@ -372,3 +374,17 @@ def test_of_a_search_the_page_has_the_front_and_no_evolution():
     assert page.count("This one predicts") == 1
     assert "ended by exact" in page
     assert "Convergence" not in page
+
+
+def test_a_page_shows_itself_in_a_notebook_and_saves_itself(tmp_path):
+    text = '<!doctype html><p class="a">1 < 2 & "x"</p><script>let s = "</iframe>";</script>\n'
+    page = Page(text)
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
+    assert "doctype" not in repr(page)
+
+    found = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: found.append((tag, dict(attrs).get("srcdoc")))
+    parser.feed(page._repr_html_())
+    assert found == [("iframe", text)]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
+    from symgrove.report.page import Page
 
 
 class _Callable(ModuleType):
-    def __call__(self, model: Estimator, X: Any, y: Any, **options: Any) -> str:
+    def __call__(self, model: Estimator, X: Any, y: Any, **options: Any) -> Page:
         """See `symgrove.report.build.report`."""
         # Loaded late: it brings other models of scikit-learn with it.
         from symgrove.report.build import report

@@ -15,7 +15,6 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from symgrove._checks import check_number
-from symgrove._files import atomic_write
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import has_generations, parameters_of, score_left_out, weight_sum_of
 from symgrove.estimators.grove import GroveEstimator
@@ -23,6 +22,7 @@ from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.figures import draw_all
 from symgrove.report.formulas import all_formulas
+from symgrove.report.page import Page
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
@@ -41,7 +41,7 @@ def report(
     title: str | None = None,
     coverage: float = 0.9,
     model_file: str | os.PathLike[str] | None = None,
-) -> str:
+) -> Page:
     """A page about a fitted model: one HTML file that needs nothing else.
 
     Parameters
@@ -63,6 +63,7 @@ def report(
     Returns
     -------
     page : str
+        The HTML; `page.save(path)` writes it, and a notebook shows it in a frame.
     """
     check_number("coverage", coverage, 0, LARGEST_COVERAGE)
     start = time.perf_counter()
@@ -93,12 +94,11 @@ def report(
             seconds=time.perf_counter() - start,
         )
     if path is not None:
-        with atomic_write(path) as temporary:
-            temporary.write_text(page, encoding="utf-8")
+        page.save(path)
     return page
 
 
-def _page(**facts: Any) -> str:
+def _page(**facts: Any) -> Page:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -110,10 +110,11 @@ def _page(**facts: Any) -> str:
     )
     own = files("symgrove.report")
     parts = {name: (own / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")}
-    found: str = environment.get_template("page.html").render(
-        style=parts["page.css"], script=parts["page.js"], today=date.today().isoformat(), **facts
+    return Page(
+        environment.get_template("page.html").render(
+            style=parts["page.css"], script=parts["page.js"], today=date.today().isoformat(), **facts
+        )
     )
-    return found
 
 
 def _parameters(model: Estimator) -> list[tuple[str, str, bool]]:
