@@ -21,7 +21,7 @@ from symgrove.forest.text import parse
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.formulas import in_parts
-from symgrove.report.page import Page
+from symgrove.report.page import ReportPage
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
@@ -378,7 +378,7 @@ def test_of_a_search_the_page_has_the_front_and_no_evolution():
 
 def test_a_page_shows_itself_in_a_notebook_and_saves_itself(tmp_path):
     text = '<!doctype html><p class="a">1 < 2 & "x"</p><script>let s = "</iframe>";</script>\n'
-    page = Page(text)
+    page = ReportPage(text)
     page.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
     assert "doctype" not in repr(page)

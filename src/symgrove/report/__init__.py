@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
-    from symgrove.report.page import Page
+    from symgrove.report.page import ReportPage
 
 
 class _Callable(ModuleType):
-    def __call__(self, model: Estimator, X: Any, y: Any, **options: Any) -> Page:
+    def __call__(self, model: Estimator, X: Any, y: Any, **options: Any) -> ReportPage:
         """See `symgrove.report.build.report`."""
         # Loaded late: it brings other models of scikit-learn with it.
         from symgrove.report.build import report

@@ -22,7 +22,7 @@ from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.figures import draw_all
 from symgrove.report.formulas import all_formulas
-from symgrove.report.page import Page
+from symgrove.report.page import ReportPage
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
 from symgrove.report.what_if import controls
@@ -41,7 +41,7 @@ def report(
     title: str | None = None,
     coverage: float = 0.9,
     model_file: str | os.PathLike[str] | None = None,
-) -> Page:
+) -> ReportPage:
     """A page about a fitted model: one HTML file that needs nothing else.
 
     Parameters
@@ -98,7 +98,7 @@ def report(
     return page
 
 
-def _page(**facts: Any) -> Page:
+def _page(**facts: Any) -> ReportPage:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -110,7 +110,7 @@ def _page(**facts: Any) -> Page:
     )
     own = files("symgrove.report")
     parts = {name: (own / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")}
-    return Page(
+    return ReportPage(
         environment.get_template("page.html").render(
             style=parts["page.css"], script=parts["page.js"], today=date.today().isoformat(), **facts
         )

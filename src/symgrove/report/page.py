@@ -10,7 +10,7 @@ from symgrove._files import atomic_write
 FRAME_HEIGHT = 800  # pixels, in a notebook
 
 
-class Page(str):
+class ReportPage(str):
     """The HTML of a report. Notebooks show it in a frame, so that its styles stay inside."""
 
     __slots__ = ()
