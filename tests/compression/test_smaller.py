@@ -40,9 +40,14 @@ def test_every_estimator_can_be_simplified(kind, n_classes, tmp_path):
     assert type(found) is kind
     assert np.array_equal(model.predict(X), before)  # the old one is as it was
     assert size_of(found) == smaller.path[smaller.chosen].size
-    sizes, errors = [p.size for p in smaller.path], [p.error for p in smaller.path]
+    sizes, errors = [p.size for p in smaller.path], [p.held_out_error for p in smaller.path]
     assert sizes == sorted(sizes)
     assert errors == sorted(errors, reverse=True)
+    assert all(0 <= p.error < np.inf for p in smaller.path)
+    point = smaller.path[smaller.path.chosen]
+    shares = found.predict_proba(X) if n_classes else found.predict(X)
+    np.testing.assert_array_equal(point.predict(X), shares[:, 1] if n_classes == 2 else shares)
+    assert "formula" not in repr(smaller.path).partition("\n")[0] or all(p.has_formula for p in smaller.path)
     if not n_classes:
         assert smaller.error_before == pytest.approx(np.sqrt(np.mean((model.predict(X[half:]) - y[half:]) ** 2)))
     found.save(tmp_path / "model.json")
@@ -66,7 +71,7 @@ def test_a_size_is_kept_and_errors_hold_on_new_rows(kind):
     limited = sg.simplify_ensemble(model, X[300:600], y[300:600], max_size=limit)
     assert size_of(limited.model) <= limit
     error = np.sqrt(np.mean((limited.model.predict(X[600:]) - y[600:]) ** 2))
-    assert error == pytest.approx(limited.path[limited.chosen].error, rel=0.25)
+    assert error == pytest.approx(limited.path[limited.chosen].held_out_error, rel=0.25)
     with pytest.raises(ValueError, match="max_size must be a whole number"):
         sg.simplify_ensemble(model, X, y, max_size=0)
 

@@ -224,7 +224,7 @@ def test_the_path_leads_from_the_whole_formula_to_one_term(data, kind):
     X, y = data[0], data[1] if kind is sg.GroveRegressor else (data[1] > np.median(data[1])).astype(int)
     model = kind(**{**ONE, "clip": False}).fit(X, y)
     path = model.size_path_
-    assert [point.n_terms for point in path] == list(range(model.ensemble_[0].n_terms, 0, -1))
+    assert [point.n_parts for point in path] == list(range(model.ensemble_[0].n_terms, 0, -1))
     assert (np.diff([point.error for point in path]) > 0).all()
     whole = model.predict(X) if kind is sg.GroveRegressor else model.predict_proba(X)[:, 1]
     np.testing.assert_allclose(path[0].predict(X), whole)
@@ -232,7 +232,7 @@ def test_the_path_leads_from_the_whole_formula_to_one_term(data, kind):
     expected = shown if kind is sg.GroveRegressor else 1 / (1 + np.exp(-shown))
     np.testing.assert_allclose(path[3].predict(X), expected, rtol=1e-6)
     if kind is sg.GroveRegressor:
-        teams = path[3]._stack.levels[0]
+        teams = path[3].model.levels[0]
         ((_, values),) = teams.term_values(X)
         columns = list(values[teams.coefficients[0] != 0])
         coefficients, _ = naive.fit(columns, y, np.ones(150), 1e-3 * 150)

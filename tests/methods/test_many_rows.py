@@ -235,5 +235,5 @@ def test_several_targets_have_pools_of_their_own(rows):
 def test_one_team_of_many_rows_knows_smaller_ones(rows):
     settings = {**TINY, "n_estimators": 1, "sampling": 1.0, "strength": "fixed", "random_state": 0}
     model = kind_of(sg.GroveRegressor)(**settings).fit(rows.X, rows.targets[0])
-    assert [point.n_terms for point in model.size_path_] == [*range(model.ensemble_[0].n_terms, 0, -1)]
+    assert [point.n_parts for point in model.size_path_] == [*range(model.ensemble_[0].n_terms, 0, -1)]
     np.testing.assert_allclose(model.size_path_[0].predict(rows.X), model.predict(rows.X))

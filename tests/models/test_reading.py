@@ -60,9 +60,9 @@ def test_smaller_models_know_their_own_residuals(data):
     model = sg.GroveRegressor(n_estimators=1, generations=5, strength="fixed", random_state=0).fit(*data)
     path = model.size_path_
     for point in path:
-        residual = point._stack.reading.residual
+        residual = point.model.reading.residual
         assert residual == pytest.approx(point.error)
-    assert model.model_.reading.residual <= path[-1]._stack.reading.residual
+    assert model.model_.reading.residual <= path[-1].model.reading.residual
 
 
 def test_classifiers_show_numbers_that_move_log_odds_a_little(data):

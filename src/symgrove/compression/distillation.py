@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from symgrove._checks import check_whole
 from symgrove.compression.smaller import (
     FEWEST_ROWS,
     Smaller,
-    SmallerPoint,
     better_than_smaller,
     choose,
     rows_and_targets,
@@ -21,11 +21,13 @@ from symgrove.compression.smaller import (
 )
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, features_of, seen_by, table_of, target_names_of
+from symgrove.estimators.fitted import classes_of, feature_names_of, features_of, seen_by, table_of, target_names_of
 from symgrove.estimators.grove import GroveClassifier, GroveEstimator, GroveRegressor
 from symgrove.estimators.input import columns_of, names_of
 from symgrove.inspection._input import checked
+from symgrove.models.front import Front
 from symgrove.models.pruning import make_folds
+from symgrove.models.stack import Stack
 
 Matrix = NDArray[np.float64]
 
@@ -72,18 +74,21 @@ def distill(
     held_out = make_folds(len(F), random_state)[0]
     rest = np.setdiff1d(np.arange(len(F)), held_out)
     student = _taught(model, F[rest], teacher[rest], max_size, generations, random_state)
-    points = [p for p in reversed(student.size_path_) if p.n_terms] or student.size_path_[:1]
-    predictions = [p.predict(F[held_out]) for p in points]
-    losses = np.stack([(p - targets[0][held_out]) ** 2 for p in predictions])
-    errors = np.sqrt(losses.mean(axis=1)).tolist()
-    found = [SmallerPoint(p.n_terms, p.size, error) for p, error in zip(points, errors, strict=True)]
+    points = [p for p in reversed(student.size_path_) if p.n_parts] or student.size_path_[:1]
+    inside, losses = (
+        np.stack([(p.model.predict(F[rows])[0] - targets[0][rows]) ** 2 for p in points]) for rows in (rest, held_out)
+    )
+    errors = np.sqrt([inside.mean(axis=1), losses.mean(axis=1)]).T.tolist()
+    found = [replace(p, error=e, held_out_error=h) for p, (e, h) in zip(points, errors, strict=True)]
     kept = better_than_smaller(found)
     path = [found[i] for i in kept]
     chosen = choose(path, losses[kept], max_size, "")
     before = float(np.sqrt(np.mean((teacher[held_out] - targets[0][held_out]) ** 2)))
-    taught = with_stack(student, points[kept[chosen]]._stack, F)
+    model_of_path = path[chosen].model
+    assert isinstance(model_of_path, Stack)
+    taught = with_stack(model_of_path, student, F)
     taught._seen = {"fit": seen_by(model).get("fit"), "calibration": None}
-    return Smaller(with_rows(taught, F, targets), path, chosen, before)
+    return Smaller(with_rows(taught, F, targets), Front(path, chosen), chosen, before)
 
 
 def _taught(model: Estimator, X: Matrix, teacher: Matrix, max_size: int, generations: int, seed: int) -> GroveEstimator:
@@ -112,4 +117,5 @@ def _taught(model: Estimator, X: Matrix, teacher: Matrix, max_size: int, generat
     table = table_of(model)
     if table is not None:
         student.table_ = table
+    student.size_path_ = student.model_.front(feature_names_of(student), student.columns_)
     return student

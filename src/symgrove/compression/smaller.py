@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
 from typing import Any, NamedTuple, TypeVar
@@ -21,6 +21,7 @@ from symgrove.fitness.named_losses import LOSSES
 from symgrove.forest.forest import Forest
 from symgrove.inspection._input import rows_and_target
 from symgrove.models.ensemble import COMBINE, Ensemble, make_ensemble
+from symgrove.models.front import Front, FrontPoint
 from symgrove.models.model import Model
 from symgrove.models.program_model import ProgramModel
 from symgrove.models.pruning import PruningSteps, choose_members, make_folds, pursue
@@ -37,18 +38,6 @@ LARGEST_LOG_ODDS = 6.0
 LEAST_MEAN = 1e-300  # whose logarithm is taken
 
 
-class SmallerPoint(NamedTuple):
-    """A smaller model.
-
-    `n_parts` members or terms, `size` nodes, `error` on rows that it was not chosen on: root mean squared error; for
-    classes, of the probabilities. With other losses than squares (`loss`), from the larger model's predictions.
-    """
-
-    n_parts: int
-    size: int
-    error: float
-
-
 class Smaller(NamedTuple):
     """Sizes against errors, and the model that was chosen.
 
@@ -56,8 +45,10 @@ class Smaller(NamedTuple):
     ----------
     model : estimator
         Predicts, exports and saves as any other. Intervals and probabilities need `calibrate` again.
-    path : list of SmallerPoint
-        From small to large; each is better than all smaller ones.
+    path : Front
+        From small to large; each is better than all smaller ones on rows that it was not chosen on
+        (`held_out_error`; of classes, of the probabilities). With other losses than squares (`loss`), errors are from
+        the larger model's predictions.
     chosen : int
         The model's place in the path.
     error_before : float
@@ -65,7 +56,7 @@ class Smaller(NamedTuple):
     """
 
     model: Estimator
-    path: list[SmallerPoint]
+    path: Front
     chosen: int
     error_before: float
 
@@ -99,16 +90,13 @@ def simplify_ensemble(
     before = _all_say(model.model_, X)
     # What is chosen is chosen by squares: for a quantile, say, the model knows better than the target what to aim at.
     goals = before if parameters_of(model).get("loss") in LOSSES[1:] else targets
-    candidates, losses = _candidates(model.model_, model, X, goals, folds)
-    path = [c.point for c in candidates]
+    points, losses = _candidates(model.model_, model, X, goals, folds)
+    kept = better_than_smaller(points)
+    path, losses = [points[i] for i in kept], losses[kept]
     chosen = choose(path, losses, max_size, "`distill` makes formulas of any size")
     error = float(np.sqrt(np.mean((before - goals) ** 2)))
-    return Smaller(with_rows(candidates[chosen].build(), X, targets), path, chosen, error)
-
-
-class _Candidate(NamedTuple):
-    point: SmallerPoint
-    build: Callable[[], Estimator]
+    smaller = _with_smaller(path[chosen].model, model, X)
+    return Smaller(with_rows(smaller, X, targets), Front(path, chosen), chosen, error)
 
 
 def rows_and_targets(model: Estimator, X: Any, y: Any) -> tuple[Matrix, Matrix]:
@@ -142,7 +130,7 @@ def _(model: ProgramModel, X: Matrix) -> Matrix:
 @singledispatch
 def _candidates(
     model: Model, estimator: Estimator, X: Matrix, targets: Matrix, folds: list[Any]
-) -> tuple[list[_Candidate], Matrix]:
+) -> tuple[list[FrontPoint], Matrix]:
     """Smaller models from small to large, and their losses on every row."""
     raise TypeError(f"{type(model).__name__} cannot be made smaller.")
 
@@ -154,11 +142,11 @@ def with_rows(smaller: Estimator, X: Matrix, targets: Matrix) -> Estimator:
     return smaller
 
 
-def choose(path: list[SmallerPoint], losses: Matrix, max_size: int | None, otherwise: str) -> int:
+def choose(path: Sequence[FrontPoint], losses: Matrix, max_size: int | None, otherwise: str) -> int:
     """The place in the path of the best up to a size, or of the smallest that is about as good as the best."""
     if not path:
         raise ValueError("there is nothing to choose from: no term varies on these rows.")
-    errors = np.array([point.error for point in path])
+    errors = np.array([point.held_out_error for point in path])
     if max_size is None:
         best = int(np.argmin(errors))
         margin = losses[best].std() / np.sqrt(losses.shape[1])
@@ -167,21 +155,31 @@ def choose(path: list[SmallerPoint], losses: Matrix, max_size: int | None, other
     if not fits:
         hint = f"; {otherwise}" if otherwise else ""
         raise ValueError(f"the smallest choice has {path[0].size} nodes, more than max_size={max_size}{hint}.")
-    return min(fits, key=lambda i: path[i].error)
+    return min(fits, key=lambda i: path[i].held_out_error)
 
 
-def better_than_smaller(points: list[SmallerPoint]) -> list[int]:
+def better_than_smaller(points: Sequence[FrontPoint]) -> list[int]:
     """Points that are better than all that are not larger, from small to large."""
     kept: list[int] = []
-    for i in sorted(range(len(points)), key=lambda i: (points[i].size, points[i].error)):
-        if not kept or points[i].error < points[kept[-1]].error:
+    for i in sorted(range(len(points)), key=lambda i: (points[i].size, points[i].held_out_error)):
+        if not kept or points[i].held_out_error < points[kept[-1]].held_out_error:
             kept.append(i)
     return kept
 
 
-def _path(found: list[_Candidate], losses: Matrix) -> tuple[list[_Candidate], Matrix]:
-    kept = better_than_smaller([c.point for c in found])
-    return [found[i] for i in kept], losses[kept]
+def _point(
+    estimator: Estimator, make: Callable[[], Model], size: int, n_parts: int, inside: float, outside: float
+) -> FrontPoint:
+    """A candidate; errors are mean squares, on all rows and on those that were not used."""
+    return FrontPoint(
+        size=size,
+        error=float(np.sqrt(inside)),
+        held_out_error=float(np.sqrt(outside)),
+        n_parts=n_parts,
+        _model=make,
+        _names=feature_names_of(estimator),
+        _columns=columns_of(estimator),
+    )
 
 
 # Members
@@ -190,7 +188,7 @@ def _path(found: list[_Candidate], losses: Matrix) -> tuple[list[_Candidate], Ma
 @_candidates.register
 def _(
     model: ProgramModel, estimator: Estimator, X: Matrix, targets: Matrix, folds: list[Any]
-) -> tuple[list[_Candidate], Matrix]:
+) -> tuple[list[FrontPoint], Matrix]:
     steps: list[PruningSteps] = []
     for ensemble, members, target in zip(model.ensembles, model.said(X), targets, strict=True):
         combine = None
@@ -198,21 +196,22 @@ def _(
             combine = partial(_combined, ensemble)
         steps.append(choose_members(members, target, MOST_MEMBERS, combine, folds, ensemble.weights))
     losses = np.mean([s.losses for s in steps], axis=0)
+    inside = np.mean([s.errors for s in steps], axis=0)
     found = []
     for step in range(MOST_MEMBERS):
         chosen = [s.chosen[: step + 1] for s in steps]
         programs = [np.unique(e.program_of[c]) for e, c in zip(model.ensembles, chosen, strict=True)]
         size = sum(int(e.forest.size(e.programs[p]).sum()) for e, p in zip(model.ensembles, programs, strict=True))
-        point = SmallerPoint(sum(p.size for p in programs), size, float(np.sqrt(losses[step].mean())))
-        found.append(_Candidate(point, partial(_with_members, estimator, model, chosen, X)))
-    return _path(found, losses)
+        make, n_parts = partial(_with_members, model, chosen), sum(p.size for p in programs)
+        found.append(_point(estimator, make, size, n_parts, inside[step], losses[step].mean()))
+    return found, losses
 
 
 def _combined(ensemble: Ensemble, members: Matrix) -> Matrix:
     return COMBINE[ensemble.aggregation](members, ensemble.fallback, None)
 
 
-def _with_members(estimator: Estimator, model: ProgramModel, chosen: list[list[int]], X: Matrix) -> Estimator:
+def _with_members(model: ProgramModel, chosen: list[list[int]]) -> ProgramModel:
     ensembles, inside, outside = [], [], []
     for ensemble, errors, own in zip(model.ensembles, model.shown_errors(), chosen, strict=True):
         samples = np.array(own)
@@ -225,9 +224,7 @@ def _with_members(estimator: Estimator, model: ProgramModel, chosen: list[list[i
         ensembles.append(make_ensemble(ensemble.forest, roots, slope, intercept, *rules, weights))
         inside.append(errors[0][samples])
         outside.append(errors[1][samples])
-    return _with_model(
-        estimator, ProgramModel(tuple(ensembles), model.task, tuple(inside), tuple(outside), model.merge), X
-    )
+    return ProgramModel(tuple(ensembles), model.task, tuple(inside), tuple(outside), model.merge, model.reading)
 
 
 # Terms
@@ -236,7 +233,7 @@ def _with_members(estimator: Estimator, model: ProgramModel, chosen: list[list[i
 @_candidates.register
 def _(
     stack: Stack, estimator: GroveEstimator, X: Matrix, targets: Matrix, folds: list[Any]
-) -> tuple[list[_Candidate], Matrix]:
+) -> tuple[list[FrontPoint], Matrix]:
     if not stack.levels:
         raise ValueError("this model found nothing: it predicts the mean, and has no terms to choose from.")
     pool = _pool(stack)
@@ -256,10 +253,10 @@ def _(
     for step in range(max(len(p.chosen) for p in whole)):
         used = [p.chosen[: step + 1] for p in whole]
         size = sum(int(pool.forest.size(pool.programs[own]).sum()) for own in used)
-        point = SmallerPoint(sum(map(len, used)), size, float(np.sqrt(mean_losses[step].mean())))
-        build = partial(_with_terms, estimator, stack, pool, whole, step, X)
-        candidates.append(_Candidate(point, build))
-    return _path(candidates, mean_losses)
+        said = np.stack([_headed(pool, _sum(found, step, terms)) for found in whole])
+        make, inside = partial(_with_terms, stack, pool, whole, step), float(np.mean((said - targets) ** 2))
+        candidates.append(_point(estimator, make, size, sum(map(len, used)), inside, mean_losses[step].mean()))
+    return candidates, mean_losses[: len(candidates)]
 
 
 def _goals(stack: Stack, X: Matrix, targets: Matrix) -> Matrix:
@@ -307,9 +304,7 @@ def _headed(pool: Teams, sums: Matrix) -> Matrix:
     return np.exp(sums) if pool.has_log_link else sums
 
 
-def _with_terms(
-    estimator: GroveEstimator, stack: Stack, pool: Teams, found: list[Any], step: int, X: Matrix
-) -> GroveEstimator:
+def _with_terms(stack: Stack, pool: Teams, found: list[Any], step: int) -> Stack:
     """The model with a team for each target, of the terms of a step."""
     used = sorted({i for own in found for i in own.chosen[: step + 1]})
     position = {term: p for p, term in enumerate(used)}
@@ -334,7 +329,7 @@ def _with_terms(
         aggregation="mean",
         errors=np.full(len(found), np.nan),
     )
-    return with_stack(estimator, replace(stack, levels=(teams,), weights=np.ones(1)), X)
+    return replace(stack, levels=(teams,), weights=np.ones(1), labels=("smaller",), smaller=())
 
 
 # Models
@@ -346,7 +341,6 @@ def _with_model(estimator: Kind, model: Model, X: Matrix) -> Kind:
     gone = ("oob_prediction_", "oob_score_", "_outside", "_kept")
     smaller.__dict__.update({name: value for name, value in estimator.__dict__.items() if name not in gone})
     smaller._uncertainty = None
-    model = model.with_reading(estimator.model_.reading)
     smaller.model_ = model
     smaller.ensemble_ = model.members(feature_names_of(estimator))
     columns = columns_of(estimator)
@@ -354,10 +348,18 @@ def _with_model(estimator: Kind, model: Model, X: Matrix) -> Kind:
     return smaller
 
 
-def with_stack(estimator: GroveEstimator, stack: Stack, X: Matrix) -> GroveEstimator:
+@singledispatch
+def _with_smaller(model: Model, estimator: Estimator, X: Matrix) -> Estimator:
+    """The estimator with a smaller model."""
+    return _with_model(estimator, model, X)
+
+
+@_with_smaller.register
+def with_stack(stack: Stack, estimator: GroveEstimator, X: Matrix) -> GroveEstimator:
     """A Grove with another stack of one level."""
-    smaller = _with_model(estimator, replace(stack, labels=("smaller",), smaller=()), X)
+    model = replace(stack, labels=("smaller",), smaller=()).with_reading(estimator.model_.reading)
+    smaller = _with_model(estimator, model, X)
     smaller.stacking_weights_ = {"smaller": 1.0}
     smaller.stacking_weight_sum_, smaller.validation_score_ = 1.0, float("nan")
-    smaller.size_path_, smaller.strength_history_ = [], {}
+    smaller.size_path_, smaller.strength_history_ = Front(), {}
     return smaller

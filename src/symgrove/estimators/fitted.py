@@ -16,7 +16,7 @@ from symgrove.estimators.law import LawRegressor
 from symgrove.estimators.regressor import Regressor
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.document import Document
-from symgrove.models.front import FrontPoint
+from symgrove.models.front import Front
 from symgrove.models.intervals import Intervals
 from symgrove.models.model import Names
 from symgrove.models.out_of_bag import RowsLeftOut
@@ -124,10 +124,10 @@ def has_named_parts(estimator: Estimator) -> bool:
     return isinstance(model, ProgramModel) and any(ensemble.named for ensemble in model.ensembles)
 
 
-def fronts_of(estimator: Estimator) -> list[list[FrontPoint]]:
+def fronts_of(estimator: Estimator) -> list[Front]:
     """A front of formulas for each target; none of methods that have no front, and of files that hold none."""
     front = getattr(estimator, "front_", None) if isinstance(estimator, LawRegressor) else None
-    return [] if front is None else [list(own) for own in (front if target_names_of(estimator) else [front])]
+    return [] if front is None else [front] if isinstance(front, Front) else front
 
 
 def uncertainty_of(estimator: Estimator) -> Intervals | Correction | None:

@@ -41,10 +41,11 @@ from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
 from symgrove.methods.side_by_side import States
+from symgrove.models.front import Front
 from symgrove.models.model import LeftOut
 from symgrove.models.stack import Stack
 from symgrove.models.task import Task
-from symgrove.models.team_members import SharedTerm, SizePoint
+from symgrove.models.team_members import SharedTerm
 
 GROVE_FUNCTIONS = ("add", "sub", "mul", "aq", "max", "min", "step", "sqrt", "log1p")
 LARGEST_TARGET = 1e100
@@ -343,7 +344,7 @@ class GroveEstimator(Estimator):
         self.stacking_weight_sum_: float = own["stacking_weight_sum_"]
         self.validation_score_: float = own["validation_score_"]
         self.strength_history_: dict[str, Any] = own["strength_history_"]
-        self.size_path_: list[SizePoint] = self.model_.front(self._names, self.columns_)
+        self.size_path_: Front = self.model_.front(self._names, self.columns_)
 
     def shared_terms(self, n_most: int | None = 20) -> list[SharedTerm]:
         """The heaviest ensemble as one sum: terms with the mean and the spread of their coefficients over the teams.

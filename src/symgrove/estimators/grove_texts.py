@@ -95,9 +95,9 @@ ATTRIBUTES: dict[str, tuple[str, str] | None] = {
         "standardised target), mean_size, max_size, n_distinct, n_terms (mean of the teams), n_evaluations, seconds.",
     ),
     "size_path_": (
-        "list of SizePoint",
-        "If the model is one team: it, and what is left when the least useful terms leave one by one: n_terms, size, "
-        "error on the team's rows, formula and predict. Else empty.",
+        "Front",
+        "If the model is one team: it, and what is left when the least useful terms leave one by one. Points have "
+        "n_parts (terms), size, error on the team's rows, formula and predict. Else empty.",
     ),
     "stacking_weights_": (
         "dict",

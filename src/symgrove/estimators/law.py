@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from symgrove.methods.law.units import Units
 from symgrove.methods.law.warm_up import compile_kernels
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
-from symgrove.models.front import FrontPoint
+from symgrove.models.front import Front, FrontPoint
 from symgrove.models.intervals import learn_from_left_out
 from symgrove.models.model import LeftOut
 from symgrove.models.task import Regression
@@ -92,9 +93,9 @@ class LawRegressor(Regressor):
 
     Attributes
     ----------
-    front_ : list of FrontPoint
+    front_ : Front
         The best formula of every size: size, error, held_out_error, description_length, formula, latex, sympy, predict.
-        Of several targets, a list for each.
+        A table, a frame (`to_frame`), a plot (`plot`). Of several targets, a list with one for each.
     stop_reason_ : str
         Why the search ended: exact; noise (what is left cannot be told from noise, and the formula is short);
         everything (has been tried); time; interrupted.
@@ -237,7 +238,7 @@ class LawRegressor(Regressor):
                     error=float(np.sqrt(entry.error)),
                     held_out_error=float(np.sqrt(entry.held_out_error)),
                     description_length=entry.description,
-                    model=model_of(Regression(), [fallback], [entry]).with_reading(
+                    _model=model_of(Regression(), [fallback], [entry]).with_reading(
                         None if reading is None else reading.with_residual(np.sqrt(entry.error))
                     ),
                     _names=self._names,
@@ -247,7 +248,14 @@ class LawRegressor(Regressor):
             ]
             for entries, fallback in zip(searched.entries, searched.fallbacks, strict=True)
         ]
-        self.front_: Any = points[0] if len(points) == 1 else points
+        self.front_: Any = self._with_chosen(points)
+
+    def _with_chosen(self, fronts: Sequence[Sequence[FrontPoint]]) -> Any:
+        """Fronts, or the only one, that know which point predicts."""
+        assert self._searched is not None
+        places = self._searched.places(self._fitted_with["choose"])
+        found = [Front(own, place) for own, place in zip(fronts, places, strict=True)]
+        return found[0] if len(found) == 1 else found
 
     def use(self, choose: str | int) -> Self:
         """Predict with another formula of the front, picked by a rule or by its size.
@@ -273,6 +281,7 @@ class LawRegressor(Regressor):
         reading, error = self.model_.reading, min(entry.error for entry in searched.chosen(choose))
         model = searched.model(self.model_.task, choose)
         self.model_ = model if reading is None else model.with_reading(reading.with_residual(np.sqrt(error)))
+        self.front_ = self._with_chosen([self.front_] if isinstance(self.front_, Front) else self.front_)
         self.ensemble_ = self.model_.members(self._names)
         self.feature_importances_ = searched.importances_of(choose)
         self._uncertainty = None

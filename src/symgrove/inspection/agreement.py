@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._style import DIVERGING, Axes, new_axes
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.inspection._input import checked, class_index, member_predictions, prediction, rows_and_target
-from symgrove.inspection._style import DIVERGING, Axes, new_axes
 
 Matrix = NDArray[np.float64]
 

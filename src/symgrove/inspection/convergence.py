@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from symgrove._style import BLUE, Axes, new_axes
 from symgrove.estimators.base import Estimator
-from symgrove.inspection._style import BLUE, Axes, new_axes
 
 Matrix = NDArray[np.float64]
 

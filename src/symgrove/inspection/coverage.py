@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import check_number
+from symgrove._style import BLUE, Axes, new_axes, plain
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import scored_rows
 from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import check_ours, class_index, rows_and_target
-from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 LEVELS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._style import Axes, new_axes, plain
 from symgrove.blas import product
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import labels_of, plan_of
 from symgrove.inspection._input import checked, class_index
-from symgrove.inspection._style import Axes, new_axes, plain
 from symgrove.models.plan import MemberBlock, Plan, PlanTarget, Step
 
 Matrix = NDArray[np.float64]

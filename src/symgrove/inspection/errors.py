@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove._checks import numeric_vector
+from symgrove._style import BLUE, ORANGE, Axes, new_axes
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import check_ours, rows_and_target, some_rows
-from symgrove.inspection._style import BLUE, ORANGE, Axes, new_axes
 
 Matrix = NDArray[np.float64]
 KINDS = ("actual_vs_predicted", "residual_vs_predicted")

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._style import BLUE, Axes, new_axes, plain
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import features_of, labels_of, left_out_by, seen_by
 from symgrove.estimators.input import columns_of
 from symgrove.inspection._input import checked, rows_and_target
-from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 from symgrove.models.seen_rows import marks_of
 
 Matrix = NDArray[np.float64]

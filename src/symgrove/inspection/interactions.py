@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._style import BLUE, LONGEST_LABEL, Axes, new_axes, plain
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import labels_of
 from symgrove.inspection._input import checked, class_index, features_to_show, prediction, some_rows
-from symgrove.inspection._style import BLUE, LONGEST_LABEL, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove._style import BLUE, Axes, new_axes, plain
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import labels_of
@@ -21,7 +22,6 @@ from symgrove.inspection._input import (
     prediction,
     some_rows,
 )
-from symgrove.inspection._style import BLUE, Axes, new_axes, plain
 
 Matrix = NDArray[np.float64]
 BAND = (0.1, 0.9)

@@ -15,11 +15,12 @@ from symgrove.models.columns import TableColumns, plain_columns
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.consensus import Recurring
 from symgrove.models.document import Document
+from symgrove.models.front import Front
 from symgrove.models.plan import Graph, Plan, PlanTarget, plain_labels
 from symgrove.models.probabilities import Correction
 from symgrove.models.reading import Reading, reading_of, some_rows
 from symgrove.models.task import Task
-from symgrove.models.team_members import SharedTerm, SizePoint
+from symgrove.models.team_members import SharedTerm
 
 Matrix = NDArray[np.float64]
 Names = Sequence[str] | None
@@ -146,9 +147,9 @@ class Model(ABC):
     def document(self) -> Document:
         """The model as plain values, for files."""
 
-    def front(self, names: Names, columns: TableColumns | None = None) -> list[SizePoint]:
+    def front(self, names: Names, columns: TableColumns) -> Front:
         """Smaller models, sizes against errors, where there are any; `columns` say how they read a user's rows."""
-        return []
+        return Front()
 
     def shared_terms(self, names: Names, n_most: int | None) -> list[SharedTerm]:
         """Members as one sum of terms, where they are sums."""

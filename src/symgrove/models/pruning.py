@@ -22,10 +22,14 @@ Combine = Callable[[Matrix], Matrix]
 
 
 class PruningSteps(NamedTuple):
-    """What was chosen, step by step, and the squared error of each step on every row, when it was not used."""
+    """What was chosen, step by step.
+
+    `losses` are squared errors of each step on every row, when it was not used; `errors` their means, when all were.
+    """
 
     chosen: list[int]
     losses: Matrix  # (n_steps, n_rows)
+    errors: list[float]
 
 
 def choose_members(
@@ -41,13 +45,14 @@ def choose_members(
     losses = np.empty((n_steps, target.size))
     for held_out in folds:
         rest = np.setdiff1d(np.arange(target.size), held_out)
-        chosen = _choose_members(members[:, rest], target[rest], n_steps, combine, own)
+        chosen, _ = _choose_members(members[:, rest], target[rest], n_steps, combine, own)
         for step in range(n_steps):
             some = chosen[: step + 1]
             picked = members[some][:, held_out]
             said = _mean(picked, own[some]) if combine is None else combine(picked)
             losses[step, held_out] = (said - target[held_out]) ** 2
-    return PruningSteps(_choose_members(members, target, n_steps, combine, own), losses)
+    chosen, errors = _choose_members(members, target, n_steps, combine, own)
+    return PruningSteps(chosen, losses, errors)
 
 
 def _mean(members: Matrix, weights: Matrix) -> Matrix:
@@ -57,8 +62,9 @@ def _mean(members: Matrix, weights: Matrix) -> Matrix:
 
 def _choose_members(
     members: Matrix, target: Matrix, n_steps: int, combine: Combine | None, weights: Matrix
-) -> list[int]:
+) -> tuple[list[int], list[float]]:
     chosen: list[int] = []
+    found: list[float] = []
     weighted, total, total_weight = weights[:, None] * members, np.zeros(target.size), 0.0
     for _ in range(n_steps):
         if combine is None:
@@ -72,9 +78,10 @@ def _choose_members(
             errors = np.mean((np.stack(said) - target) ** 2, axis=1)
         best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
         chosen.append(best)
+        found.append(float(errors[best]))
         total += weighted[best]
         total_weight += weights[best]
-    return chosen
+    return chosen, found
 
 
 class Pursuit(NamedTuple):

@@ -15,6 +15,7 @@ from symgrove.models.columns import TableColumns
 from symgrove.models.consensus import Recurring, recurring_terms
 from symgrove.models.document import Allowance, Document, Entries
 from symgrove.models.ensemble import mean_of_finite, spread_of_finite
+from symgrove.models.front import Front
 from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
 from symgrove.models.plan import Graph, PlanTarget
 from symgrove.models.reading import Reading
@@ -23,11 +24,10 @@ from symgrove.models.team_document import teams_from_document, teams_to_document
 from symgrove.models.team_importance import team_importances
 from symgrove.models.team_members import (
     SharedTerm,
-    SizePoint,
     TeamMember,
+    front_point,
     list_teams,
     shared_terms,
-    size_point,
     stack_as_sum,
 )
 from symgrove.models.team_plan import stack_target
@@ -173,8 +173,9 @@ class Stack(Model):
         """Of the heaviest level."""
         return self.heaviest.aggregation if self.levels else "mean"
 
-    def front(self, names: Names, columns: TableColumns | None = None) -> list[SizePoint]:
-        return [size_point(own, names, columns) for own in self.smaller]
+    def front(self, names: Names, columns: TableColumns) -> Front:
+        points = [front_point(own, names, columns) for own in self.smaller]
+        return Front(points, 0 if points else None)
 
     def plan_targets(self, graph: Graph) -> tuple[PlanTarget, ...]:
         return tuple(stack_target(graph, self.levels, self.weights, float(b), k) for k, b in enumerate(self.base))

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.text import to_text
-from symgrove.models.checked_rows import CheckedRows
-from symgrove.models.coding import coded
 from symgrove.models.columns import TableColumns
+from symgrove.models.front import FrontPoint
 from symgrove.models.reading import Reading
 from symgrove.models.shown import Shown, shortened
 from symgrove.models.teams import Teams
@@ -82,58 +81,13 @@ class TeamMember(Shown):
         return forest, total
 
 
-@dataclass(frozen=True)
-class SizePoint(Shown):
-    """One formula on the path from many terms to few.
-
-    Attributes
-    ----------
-    n_terms, size : int
-        Terms, and nodes of all terms.
-    error : float
-        On the rows of the team's sample: root mean squared error, mean of minus the logarithm of the label's
-        probability, or mean of what else was minimised.
-    formula : str
-        As of a TeamMember.
-    """
-
-    n_terms: int
-    size: int
-    error: float
-    _stack: Stack = field(repr=False, compare=False)
-    _names: Sequence[str] | None = field(repr=False, compare=False)
-    _columns: TableColumns | None = field(repr=False, compare=False, default=None)
-
-    @property
-    def _reading(self) -> Reading | None:  # type: ignore[override]
-        return self._stack.reading
-
-    def _shown(self) -> tuple[Forest, int]:
-        found = stack_as_sum(self._stack)
-        assert found is not None  # it has one team
-        return found
-
-    def predict(self, X: Any) -> Matrix:
-        """Predictions; for a classifier, probabilities of the second class.
-
-        Columns of frames are found by name.
-        """
-        columns = self._columns
-        if self._names is not None and hasattr(X, "columns"):
-            X = X[list(self._names) if columns is None else [column.name for column in columns]]
-        if columns is None:
-            return self._stack.predict(np.asarray(X, dtype=np.float64))[0]
-        table = np.asarray(X) if isinstance(X, CheckedRows) else coded(X, columns)
-        return self._stack.predict(columns.features(table))[0]
-
-
-def size_point(stack: Stack, names: Sequence[str] | None, columns: TableColumns | None = None) -> SizePoint:
+def front_point(stack: Stack, names: Sequence[str] | None, columns: TableColumns) -> FrontPoint:
     """The point of a model of one team."""
     (teams,) = stack.levels
     has = teams.coefficients[0] != 0
     size = int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0
     error = float(np.sqrt(teams.errors[0]) if teams.loss == "squared" else teams.errors[0])
-    return SizePoint(int(has.sum()), size, error, stack, names, columns)
+    return FrontPoint(size=size, error=error, n_parts=int(has.sum()), _model=stack, _names=names, _columns=columns)
 
 
 class SharedTerm(NamedTuple):

@@ -14,7 +14,7 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
 from symgrove.forest.text import parse, to_text
-from symgrove.models.front import FrontPoint
+from symgrove.models.front import Front
 from symgrove.models.team_members import SharedTerm
 from symgrove.report.words import number
 
@@ -50,7 +50,7 @@ def all_formulas(model: Estimator) -> Formulas:
 def _formulas(model: Estimator) -> Formulas:
     fronts = fronts_of(model)
     if fronts:
-        return _front(fronts[0], str(model.ensemble_[0]))
+        return _front(fronts[0])
     recurring = [(part.formula, f"{part.share:.0%}") for part in model.consensus(8)]
     if isinstance(model, GroveEstimator):
         return _terms(model, recurring)
@@ -61,16 +61,16 @@ def _formulas(model: Estimator) -> Formulas:
     return Formulas(text, items, recurring, [])
 
 
-def _front(points: list[FrontPoint], chosen: str) -> Formulas:
+def _front(front: Front) -> Formulas:
     text = (
         "The best formula of each size. One of them predicts; a longer one is in the list only if its error is lower."
     )
     labels = [
         f"size {point.size}, typical error on the rows of the fit {number(point.error)}"
-        + (". This one predicts" if point.formula == chosen else "")
-        for point in points
+        + (". This one predicts" if k == front.chosen else "")
+        for k, point in enumerate(front)
     ]
-    return Formulas(text, [_formula(*each) for each in zip(points, labels, strict=True)], [], [])
+    return Formulas(text, [_formula(*each) for each in zip(front, labels, strict=True)], [], [])
 
 
 def _combination(model: Estimator) -> str:

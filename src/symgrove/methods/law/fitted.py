@@ -66,7 +66,7 @@ class LawSettings(NamedTuple):
         return Rules(units.of(features), self.max_size, self.nested)
 
 
-class Front(NamedTuple):
+class FoundFront(NamedTuple):
     """Entries of a front, why its search ended, and the rows that it held out, with their places."""
 
     entries: list[Entry]
@@ -74,7 +74,7 @@ class Front(NamedTuple):
     held_out: NDArray[np.intp]
 
 
-def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
+def find_front(problem: Problem, target: int, settings: LawSettings) -> FoundFront:
     """Search on four fifths of the rows; constants are those of all.
 
     If that finds no law, and rows are few, shorter searches on the other folds say how good formulas of each size are.
@@ -114,7 +114,7 @@ def find_front(problem: Problem, target: int, settings: LawSettings) -> Front:
     entries = entries_of(folds, RowSet(*rows_of(np.arange(len(y)), features)), features.tolist(), X.shape[1])
     if unit != 1 or (units != 1).any():
         entries = [in_units(entry, units, unit) for entry in entries]
-    return Front(entries, reason, np.concatenate(held_out))
+    return FoundFront(entries, reason, np.concatenate(held_out))
 
 
 def units_of(values: Matrix) -> Matrix:
@@ -165,7 +165,8 @@ class Searched(NamedTuple):
     held_out_target: Matrix | None
     reasons: list[str]
 
-    def _places(self, rule: str | int) -> list[int]:
+    def places(self, rule: str | int) -> list[int]:
+        """Which entry of each target a rule picks."""
         return [
             choose(entries, rule, is_law=reason in LAWS)
             for entries, reason in zip(self.entries, self.reasons, strict=True)
@@ -173,7 +174,7 @@ class Searched(NamedTuple):
 
     def chosen(self, rule: str | int) -> list[Entry]:
         """An entry of each target."""
-        return [entries[place] for entries, place in zip(self.entries, self._places(rule), strict=True)]
+        return [entries[place] for entries, place in zip(self.entries, self.places(rule), strict=True)]
 
     def model(self, task: Task, rule: str | int) -> ProgramModel:
         """What predicts with them."""
@@ -181,7 +182,7 @@ class Searched(NamedTuple):
 
     def importances_of(self, rule: str | int) -> Matrix:
         """Of the columns, in the mean of the targets; they sum to one, or are zero if no column acts."""
-        chosen = [own[place] for own, place in zip(self.importances, self._places(rule), strict=True)]
+        chosen = [own[place] for own, place in zip(self.importances, self.places(rule), strict=True)]
         total = np.sum(chosen, axis=0)
         return np.asarray(total / total.sum() if total.sum() > 0 else total)
 
