@@ -4,11 +4,13 @@ import gzip
 import warnings
 
 import openpyxl
+import pandas as pd
 import pytest
 
+import symgrove as sg
 from symgrove.cli import _common
 from symgrove.cli.tables import TableFormat, format_of, read_table, table_as_bytes
-from tests.cli.test_commands import run, write_csv
+from tests.cli.test_commands import SMALL, column, run, write_csv
 
 ROWS = {"a, b": ["1", "2", "3"], "c;d": ["x", "y;z", "NA"], "e": ["0.5", "", "1"]}
 
@@ -77,3 +79,51 @@ def test_warnings_are_notes_without_places(capsys):
         for _ in range(2):
             warnings.warn("few rows", stacklevel=1)
     assert capsys.readouterr().err == "note: few rows\n"
+
+
+def written(value, digits):
+    """As in Germany."""
+    return f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+def test_numbers_in_texts_are_numbers_everywhere(tmp_path):
+    n = 60
+    rows = {
+        "price": [f"${1000 + 37 * i % 900:,.2f}" for i in range(n)],
+        "rate": [f"{i % 13} %" for i in range(n)],
+        "size": ["N/A" if i % 9 == 0 else written(31.5 * i, 2) for i in range(n)],
+        "count": [str(i) for i in range(n)],
+        "y": [written(2.5 * i + 0.25, 2) + " €" for i in range(n)],
+    }
+    write_csv(tmp_path / "d.csv", rows, ";")
+    done = run("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.json", "-q", *SMALL)
+    assert "regression" not in done.stderr
+    assert done.stderr.splitlines() == [
+        "note: texts that are numbers: 'price' ('$1,000.00' is 1000), 'rate' ('0 %' is 0), 'size' ('31,50' is 31.5), "
+        "'y' ('0,25 €' is 0.25)"
+    ]
+    model = sg.load(tmp_path / "m.json")
+    assert [c.text_format for c in model.columns_] == [(".", "$"), (".", "%"), (",", ""), None]
+    found = column(run("predict", tmp_path / "m.json", tmp_path / "d.csv", "--only").stdout, "prediction")
+    raw = pd.read_csv(tmp_path / "d.csv", sep=";", dtype=str)
+    assert model.predict(raw[["price", "rate", "size", "count"]]).tolist() == found
+    done = run("report", tmp_path / "m.json", tmp_path / "d.csv", "-o", tmp_path / "page.html")
+    assert done.exit_code == 0, done.output
+    raw.assign(size="1.5").to_csv(tmp_path / "n.csv", index=False)
+    done = run("predict", tmp_path / "m.json", tmp_path / "n.csv")
+    assert "column 'size' must be numbers as it was for the fit, with a decimal comma, but holds '1.5'" in done.stderr
+
+
+def test_what_a_comma_means_is_asked_where_both_are_in_a_table(tmp_path):
+    rows = {"a": ["1.5", "2.25"], "b": ["3,5", "4"], "c": ["1,250", "2"], "d": ["1.250,5", "7"]}
+    write_csv(tmp_path / "d.csv", rows, ";")
+    table = read_table(str(tmp_path / "d.csv"))
+    assert (table.column("a"), table.column("b")) == ([1.5, 2.25], [3.5, 4.0])
+    with pytest.raises(ValueError, match="whose point or comma may be decimal, or between thousands"):
+        table.column("c")
+    assert read_table(str(tmp_path / "d.csv"), TableFormat(decimal=",")).column("c") == [1.25, 2.0]
+    assert read_table(str(tmp_path / "d.csv"), TableFormat(decimal=".")).column("c") == [1250.0, 2.0]
+    # Where no column has a decimal point, all have the comma.
+    write_csv(tmp_path / "e.csv", {"b": rows["b"], "c": rows["c"], "n": ["1.250", "7"]}, ";")
+    table = read_table(str(tmp_path / "e.csv"))
+    assert (table.column("c"), table.column("n")) == ([1.25, 2.0], [1250.0, 7.0])

@@ -26,6 +26,7 @@ from symgrove.cli._common import (
 )
 from symgrove.cli.options import (
     Data,
+    Decimal,
     Features,
     Ignore,
     InputFormat,
@@ -65,6 +66,7 @@ def fit(
     input_format: InputFormat = None,
     separator: Separator = None,
     sheet: Sheet = None,
+    decimal: Decimal = None,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option(help="Threads or processes; -1 for all cores.")] = -1,
     quiet: Quiet = False,
@@ -85,7 +87,7 @@ def fit(
             check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, task)
         given = p.prepare(
-            read_table(data, TableFormat(input_format, separator, sheet)), wanted, categories_of(context.args)
+            read_table(data, TableFormat(input_format, separator, sheet, decimal)), wanted, categories_of(context.args)
         )
         cls = estimator_class(method, given.task)
         own = parse_parameters(context.args, cls)
@@ -107,7 +109,7 @@ def fitted(cls: type[Estimator], given: Prepared, own: dict[str, Any], *, is_qui
     start = time.perf_counter()
     model.fit(given.X, given.y)
     seconds = time.perf_counter() - start
-    model.table_ = {"target": given.target, "missing": given.missing}
+    model.table_ = given.told
     return model, seconds
 
 

@@ -11,6 +11,7 @@ from symgrove.cli._common import INTERRUPTED, clean_errors, echo, names_of, prin
 from symgrove.cli.fronts import end_of, fronts_as_values, print_fronts
 from symgrove.cli.options import (
     Data,
+    Decimal,
     Features,
     Ignore,
     InputFormat,
@@ -46,6 +47,7 @@ def law(
     input_format: InputFormat = None,
     separator: Separator = None,
     sheet: Sheet = None,
+    decimal: Decimal = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="The front as JSON.")] = False,
@@ -67,7 +69,7 @@ def law(
                 raise ValueError("the front goes to standard output; name a file for the model with -o.")
         check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, "regression")
-        given = p.prepare(read_table(data, TableFormat(input_format, separator, sheet)), wanted)
+        given = p.prepare(read_table(data, TableFormat(input_format, separator, sheet, decimal)), wanted)
         own: dict[str, Any] = {"max_time": max_time, "choose": parse_value(choose), "random_state": seed}
         if functions is not None:
             own["functions"] = () if functions == "none" else tuple(names_of(functions))

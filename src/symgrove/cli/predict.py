@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, print_json, read_model, tell
-from symgrove.cli.options import Data, InputFormat, Separator, Sheet
+from symgrove.cli.options import Data, Decimal, InputFormat, Separator, Sheet
 from symgrove.cli.outputs import check_output, print_bytes, writing
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def predict(
     output_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
     separator: Separator = None,
     sheet: Sheet = None,
+    decimal: Decimal = None,
     as_json: Annotated[bool, typer.Option("--json", help="Columns as JSON on standard output.")] = False,
 ) -> None:
     """Predict the rows of a table, whose values may be missing, and whose categories may be new."""
@@ -45,7 +46,7 @@ def predict(
         check_output(output, {"the model": model, "the data": data})
         kind = format_of(output, output_format)
         estimator = read_model(model)
-        table = read_table(data, TableFormat(input_format, separator, sheet))
+        table = read_table(data, TableFormat(input_format, separator, sheet, decimal))
         X, rows, notes = rows_for(estimator, table)
         for note in notes:
             tell(f"note: {note}")

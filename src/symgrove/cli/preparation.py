@@ -5,16 +5,20 @@ Missing values and categories are the estimators' business (docs/tables.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from symgrove.cli._common import nearest, tell
 from symgrove.cli.tables import DataTable
+from symgrove.cli.text_tables import number_of
 from symgrove.cli.troubles import Troubles
 from symgrove.models.columns import TableColumn, TableColumns
-from symgrove.models.document import Entries
+from symgrove.models.document import Document, Entries
+from symgrove.models.number_text import MISSING as MISSING_TEXTS
+from symgrove.models.number_text import NumberFormat
+from symgrove.models.table_frame import TableFrame
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
@@ -35,33 +39,6 @@ def checked_options(missing: str, text: str, task: str) -> str:
         if value not in accepted:
             raise ValueError(f"--{option} must be one of {', '.join(accepted)}, got {value!r}.")
     return missing
-
-
-class TableFrame:
-    """The little of a data frame that estimators ask for: columns of numbers, or of texts, by name."""
-
-    def __init__(self, given: dict[str, np.ndarray[Any, Any]], n_rows: int) -> None:
-        self.given = given
-        self.columns = list(given)
-        self.shape = (n_rows, len(given))
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
-        return self.given[name]
-
-    def take(self, rows: Sequence[int]) -> TableFrame:
-        """Some of the rows."""
-        places = np.array(rows, dtype=np.intp)
-        return TableFrame({name: column[places] for name, column in self.given.items()}, len(rows))
-
-    def missing(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Which rows of a column have no value, of columns with such rows."""
-        marks = {
-            n: np.isnan(c) if c.dtype.kind == "f" else np.array([v is None for v in c]) for n, c in self.given.items()
-        }
-        return {name: own for name, own in marks.items() if own.any()}
 
 
 class NamedColumns:
@@ -91,14 +68,14 @@ class TableOptions(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Rows to fit on; `target` and `missing` as they were given."""
+    """Rows to fit on; `told` is what the model remembers of the options and of how targets are written."""
 
     X: TableFrame
     y: Any
     task: str
     categorical: list[str]
     target: str
-    missing: str
+    told: Document
 
 
 def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[str] = ()) -> Prepared:
@@ -111,6 +88,9 @@ def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[s
     categorical = list(dict.fromkeys([*texts, *more_categorical]))
     troubles.check()
     X = frame_of(table, names, categorical, "an option names the column", troubles)
+    formats = {name: table.formats[name] for name in (*names, *targets) if name in table.formats}
+    X.formats = {name: form for name, form in formats.items() if name in names and name not in categorical}
+    _tell_formats(table, {name: form for name, form in formats.items() if name not in categorical})
     rows = list(range(len(X)))
     with troubles.noting():
         rows = complete_rows(X, wanted.missing)
@@ -121,7 +101,10 @@ def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[s
     with troubles.noting():
         y, task = _targets_of(table, targets, rows, wanted.task)
     troubles.check()
-    return Prepared(X.take(rows), y, task, categorical, wanted.target, wanted.missing)
+    told: Document = {"target": wanted.target, "missing": wanted.missing}
+    if any(name in formats for name in targets):
+        told["formats"] = {name: formats[name].document() for name in targets if name in formats}
+    return Prepared(X.take(rows), y, task, categorical, wanted.target, told)
 
 
 def _troubles_of(table: DataTable) -> Troubles:
@@ -135,22 +118,47 @@ def _troubles_of(table: DataTable) -> Troubles:
 
 
 def frame_of(
-    table: DataTable, names: Sequence[str], categorical: Sequence[str], what: str, troubles: Troubles
+    table: DataTable,
+    names: Sequence[str],
+    categorical: Sequence[str],
+    what: str,
+    troubles: Troubles,
+    formats: Mapping[str, NumberFormat] | None = None,
 ) -> TableFrame:
-    """Columns of a table; categories as texts, as they were written."""
+    """Columns of a table; categories as texts, as they were written; numbers in texts by these formats, or its own."""
     found = {}
     for name in names:
         with troubles.noting():
             check_column(table, name, what)
-            found[name] = _texts(table, name) if name in categorical else _numbers(table, name)
+            found[name] = (
+                _texts(table, name) if name in categorical else _numbers(table, name, (formats or {}).get(name))
+            )
     return TableFrame(found, table.n_rows)
+
+
+def _tell_formats(table: DataTable, formats: Mapping[str, NumberFormat]) -> None:
+    """What was read as numbers, with an example."""
+    told = []
+    for name, form in formats.items():
+        odd = next((v for v in table.given[name] if isinstance(v, str) and _is_odd(v)), None)
+        if odd is not None:
+            told.append(f"{name!r} ({odd.strip()!r} is {form.numbers([odd], name)[0]:.10g})")
+    if told:
+        tell(f"note: texts that are numbers: {', '.join(told)}")
+
+
+def _is_odd(text: str) -> bool:
+    """Whether a text is no number as Python writes it."""
+    return number_of(text) is None and text.strip().lower() not in MISSING_TEXTS
 
 
 def _texts(table: DataTable, name: str) -> np.ndarray[Any, Any]:
     return np.array(table.texts(name), dtype=object)
 
 
-def _numbers(table: DataTable, name: str) -> np.ndarray[Any, Any]:
+def _numbers(table: DataTable, name: str, form: NumberFormat | None) -> np.ndarray[Any, Any]:
+    if form is not None:
+        return form.numbers(table.given[name], name)
     column = table.column(name)
     text = next((v for v in column if isinstance(v, str)), None)
     if text is not None:
@@ -230,8 +238,12 @@ def rows_for(estimator: Estimator, table: DataTable) -> tuple[TableFrame, list[i
     missing = "median" if told is None else Entries(told, "'table'").text("missing", (*MISSING, *FORMER))
     categorical = [columns.columns[j].name for j in columns.categorical]
     troubles = _troubles_of(table)
-    frame = frame_of(table, [c.name for c in columns], categorical, "the model needs the column", troubles)
+    formats = {c.name: c.text_format for c in columns if c.text_format is not None}
+    names = [c.name for c in columns]
+    frame = frame_of(table, names, categorical, "the model needs the column", troubles, formats)
     troubles.check()
+    others = {n: f for n, f in table.formats.items() if n in names and n not in categorical and n not in formats}
+    _tell_formats(table, others)
     rows = complete_rows(frame, "median" if missing in FORMER else missing)
     notes = []
     for column in (columns.columns[j] for j in columns.categorical if not columns.columns[j].has_others):

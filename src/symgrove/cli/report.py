@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, read_model, tell
-from symgrove.cli.options import Data, InputFormat, Separator, Sheet
+from symgrove.cli.options import Data, Decimal, InputFormat, Separator, Sheet
 from symgrove.cli.outputs import check_output, naming
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def report(
     input_format: InputFormat = None,
     separator: Separator = None,
     sheet: Sheet = None,
+    decimal: Decimal = None,
 ) -> None:
     """Write a page about a model: scores beside other models, plots, formulas, a what-if panel, code to copy.
 
@@ -41,11 +43,13 @@ def report(
 
         check_output(output, {"the model": model, "the data": data, "the training rows": train})
         estimator = read_model(model)
-        X, y = _rows(estimator, read_table(data, TableFormat(input_format, separator, sheet)), target)
+        X, y = _rows(estimator, read_table(data, TableFormat(input_format, separator, sheet, decimal)), target)
         known = (
             None
             if train is None
-            else _rows(estimator, read_table(train, TableFormat(separator=separator, sheet=sheet)), target)
+            else _rows(
+                estimator, read_table(train, TableFormat(separator=separator, sheet=sheet, decimal=decimal)), target
+            )
         )
         with naming(output):
             build(
@@ -75,7 +79,7 @@ def _rows(estimator: Estimator, table: Any, target: str | None) -> tuple[Any, An
     X, rows, notes = rows_for(estimator, table)
     for note in notes:
         tell(f"note: {note.replace('have no prediction', 'are left out')}")
-    column = table.texts(name) if table.is_text(name) else table.column(name)
+    column = _target_column(estimator, table, name)
     known = [i for i, row in enumerate(rows) if column[row] is not None]
     if len(known) < len(rows):
         tell(f"note: {len(rows) - len(known)} rows without a target are left out")
@@ -83,6 +87,20 @@ def _rows(estimator: Estimator, table: Any, target: str | None) -> tuple[Any, An
     if not values:
         raise ValueError("no row has all features and the target.")
     return X.take(known), _labels(estimator, values)
+
+
+def _target_column(estimator: Estimator, table: Any, name: str) -> list[Any]:
+    """The target, with None where it is missing: numbers in texts as in the fit."""
+    from symgrove.estimators.fitted import table_of
+    from symgrove.models.document import Entries
+    from symgrove.models.number_text import number_format_from
+
+    formats = Entries((table_of(estimator) or {}).get("formats", {}), "'formats' of the model file")
+    if name in formats:
+        values: list[float] = number_format_from(formats.entries(name)).numbers(table.given[name], name).tolist()
+        return [None if math.isnan(v) else v for v in values]
+    found: list[Any] = table.texts(name) if table.is_text(name) else table.column(name)
+    return found
 
 
 def _labels(estimator: Estimator, values: list[Any]) -> Any:

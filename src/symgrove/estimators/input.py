@@ -185,7 +185,7 @@ def checked_rows(estimator: Estimator, X: Any) -> NDArray[np.float64]:
         return np.asarray(X)
     columns = columns_of(estimator)
     names = names_of(estimator)
-    if hasattr(X, "columns") or columns.categorical:
+    if hasattr(X, "columns") or columns.takes_texts:
         if hasattr(X, "columns"):
             check_names(X.columns)
         if is_foreign_frame(X):

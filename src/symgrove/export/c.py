@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 
-from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
+from symgrove.export.writing import (
+    number,
+    plain_inputs,
+    repeating,
+    step_helpers,
+    step_templates,
+    write_calls,
+    write_steps,
+)
 from symgrove.models.plan import MemberBlock, Plan
 
 # Steps that are no primitives.
@@ -18,7 +26,7 @@ STATEMENTS = 200  # in one function
 _WITHIN = "static double sg_within(double a, double low, double high) { return a < low ? low : a > high ? high : a; }"
 
 _HEAD = """/* Made by symgrove {version} from a {origin}. C99; link with -lm.
-   Compile without options that relax IEEE arithmetic, such as -ffast-math. NAN is a missing number. */
+   Compile without options that relax IEEE arithmetic, such as -ffast-math. NAN is a missing number.{plain} */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +179,8 @@ def to_c(plan: Plan, version: str) -> str:
     if has_within or any(block.head in ("within", "share", "logistic", "exponential") for block in plan.blocks):
         helpers.append(_WITHIN)
     given = _given(plan)
-    head = _HEAD.format(version=version, origin=plan.origin, columns=given.pop("columns"))
+    plain = "".join(f"\n   {_comment(line)}." for line in plain_inputs(plan))
+    head = _HEAD.format(version=version, origin=plan.origin, plain=plain, columns=given.pop("columns"))
     features = given.pop("features")
     foot = _REGRESSION.format(**given)
     if plan.target_names:
@@ -184,6 +193,12 @@ def to_c(plan: Plan, version: str) -> str:
     function = f"\nstatic void sg_targets(const double *x, double *y) {{\n    (void)x;\n    {lines}\n}}\n"
     middle = "\n".join([*tables, *parts, features])
     return head + "\n" + "\n".join(helpers) + _common(plan) + "\n" + middle + function + foot
+
+
+def _comment(text: str) -> str:
+    """A text that does not end a comment, or its line."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return shown.replace("*/", "* /").replace("\\", "/")
 
 
 def _given(plan: Plan) -> dict[str, str]:

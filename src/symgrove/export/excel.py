@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, WriteOnlyCell
 
-from symgrove.export.writing import fill, repeating, step_templates, write_steps
+from symgrove.export.writing import fill, plain_inputs, repeating, step_templates, write_steps
 from symgrove.models.plan import MemberBlock, Plan, Step
 
 LONGEST_CELL = 8000
@@ -38,7 +38,7 @@ def to_excel(plan: Plan, version: str, path: str | Path, X: NDArray[Any] | None 
     book = Workbook(write_only=True)
     sheet, work, about = (book.create_sheet(title) for title in ("predict", "work", "about"))
     layout = _Layout(plan)
-    answers = layout.answers()
+    answers = [(name, _of_numbers(plan, formula)) for name, formula in layout.answers()]
     names = [column.name for column in plan.columns]
     sheet.append([*(_text(name) for name in names), *(_text(name) for name, _ in answers)])
     work.append([_text(name) for name, _ in layout.columns])
@@ -51,11 +51,18 @@ def to_excel(plan: Plan, version: str, path: str | Path, X: NDArray[Any] | None 
     book.save(path)
 
 
+def _of_numbers(plan: Plan, formula: str) -> str:
+    """An error where a cell has a text that should be a number."""
+    cells = [f"{column_name(j)}{{row}}" for j, column in enumerate(plan.columns) if column.text_format is not None]
+    return f"IF(OR({','.join(f'ISTEXT({cell})' for cell in cells)}),NA(),{formula})" if cells else formula
+
+
 def _about(plan: Plan, version: str) -> list[str]:
     return [
         f"Made by symgrove {version} from a {plan.origin}.",
         "Put values into the feature columns of the sheet 'predict'; copy the last row of both sheets down for more.",
         "An empty cell is a missing value.",
+        *(f"{line}." for line in plain_inputs(plan)),
         "Excel has no infinite numbers and takes sines up to 134217728 only: such steps count as not finite.",
         "Excel reads numbers in formulas to 15 digits, so the last digits may differ from symgrove's.",
     ]

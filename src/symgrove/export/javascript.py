@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from symgrove.export.javascript_texts import parsers, reading
 from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
 from symgrove.models.plan import MemberBlock, Plan
 
@@ -42,10 +43,10 @@ const symgroveModel = (() => {{
     return v;
   }};
   const textOf = (v) => v === true ? "True" : v === false ? "False" : String(v);
-  const numbersOf = (row) => {{
+{parse}  const numbersOf = (row) => {{
     const given = Array.isArray(row) || ArrayBuffer.isView(row) ? Array.from(row) : features.map((f) => row[f]);
     if (given.length !== features.length) throw wrong();
-    return [].concat({making});
+{reading}    return [].concat({making});
   }};
 {state}  const targets = (x) => {{
     {body}
@@ -138,6 +139,8 @@ def to_javascript(plan: Plan, version: str) -> str:
         texts_too=" and texts" if plan.columns.categorical else "",
         texts="texts for categories, " if plan.columns.categorical else "",
         making=", ".join(_making(plan)),
+        parse=parsers(plan),
+        reading=reading(plan),
         classes="" if plan.classes is None else f"  const classes = {_literal(plan.classes)};\n",
         helpers=helpers,
         tables="\n".join(tables),

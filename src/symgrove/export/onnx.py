@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from onnx import checker, defs, helper, numpy_helper
 
-from symgrove.export.writing import fill, step_templates
+from symgrove.export.writing import fill, plain_inputs, step_templates
 from symgrove.forest.templates import operand_names
 from symgrove.models.plan import MemberBlock, Plan
 
@@ -337,6 +337,10 @@ def label_type(classes: list[Any]) -> int:
     return {"bool": 9, "int64": 7, "float64": 11, "object": 8}[_classes(classes)[1]]
 
 
+def _sentences(plan: Plan) -> list[str]:
+    return [f"{line}." for line in plain_inputs(plan)]
+
+
 def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
     """An ONNX model: inputs "X" (n_rows, n_features), "categories" (n_rows, n_columns) of texts if there are any;
     outputs "prediction", or "label" and "probabilities"."""
@@ -364,7 +368,7 @@ def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
     opsets = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(ML, 3)] if n_texts else [])]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     model.producer_name, model.producer_version = "symgrove", version
-    model.doc_string = f"Made by symgrove {version} from a {plan.origin}."
+    model.doc_string = " ".join([f"Made by symgrove {version} from a {plan.origin}.", *_sentences(plan)])
     numbers = [column.name for column in plan.columns if column.categories is None]
     texts = [column.name for column in plan.columns if column.categories is not None]
     properties = {"features": "\n".join(numbers), **({"categorical": "\n".join(texts)} if texts else {})}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
+from symgrove.models.number_text import parse_number
 from symgrove.models.plan import MemberBlock, Plan
 
 # Steps that are no primitives.
@@ -64,7 +66,7 @@ predict(X): X is an array with the columns of FEATURES in that order, or a data 
 NaN and None are missing values.
 """
 
-import numpy as np
+{imports}import numpy as np
 
 FEATURES = {features!r}
 {classes}ROWS_AT_A_TIME = 512
@@ -113,6 +115,14 @@ def _texts(values):
         for v in np.asarray(values, dtype=object).tolist()
     ]
 '''
+
+_READ = """
+
+def _read(values, decimal, sign):
+    \"\"\"Numbers in texts; numbers as they are.\"\"\"
+    values = np.asarray(values, dtype=object).tolist()
+    return np.array([_parse_number(v, decimal, sign) if isinstance(v, str) else v for v in values], dtype=object)
+"""
 
 _FOOT_REGRESSION = '''
 
@@ -173,7 +183,8 @@ def to_python(plan: Plan, version: str) -> str:
         origin=plan.origin,
         features=[column.name for column in plan.columns],
         classes=classes,
-        texts=_TEXTS if plan.columns.categorical else "",
+        texts=(_TEXTS if plan.columns.categorical else "") + _reading(plan),
+        imports="import re\n\n" if _reading(plan) else "",
         making="\n".join(f"    {line}" for line in _making(plan)),
     )
     helpers = "\n\n\n".join([*step_helpers(plan, "python", _HELPERS), *_parts(plan)])
@@ -190,12 +201,21 @@ def to_python(plan: Plan, version: str) -> str:
     )
 
 
+def _reading(plan: Plan) -> str:
+    """Functions that read numbers in texts, if columns have such."""
+    if all(column.text_format is None for column in plan.columns):
+        return ""
+    return "\n\n" + inspect.getsource(parse_number).replace("def parse_number", "def _parse_number") + _READ
+
+
 def _making(plan: Plan) -> list[str]:
     """Statements that make features of columns."""
     lines = []
     for j, column in enumerate(plan.columns):
         if column.categories is None:
             fill = "np.nan" if math.isnan(column.fill) else repr(float(column.fill))
+            if column.text_format is not None:
+                lines.append(f"given[{j}] = _read(given[{j}], {', '.join(map(repr, column.text_format))})")
             lines.append(f"found.append(_numbers(given[{j}], {fill}))")
             if column.has_indicator:
                 lines.append(f"found.append(np.isnan(_numbers(given[{j}], np.nan)).astype(np.float64))")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from symgrove.export.sql_texts import with_numbers
 from symgrove.export.writing import Written, fill, repeating, step_templates, used_primitives, write_steps
 from symgrove.forest.templates import DIALECTS, repeats_an_operand
 from symgrove.models.plan import MemberBlock, Plan, Row, Step
@@ -105,7 +106,7 @@ class _Query:
         given = ", ".join(self._given())
         made = ", ".join(f"{text} AS {p}x{i}" for i, text in enumerate(self._making()))
         kept = "".join(f"{p}in.{quote(name)} AS {p}k{i}, " for i, name in enumerate(self.keep))
-        self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {quote(self.table)} AS {p}in")
+        self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {self._source()} AS {p}in")
         self.tables.append(f"SELECT {p}row, {made} FROM {p}0")
         self.inputs = [f"{p}row", *(f"{p}x{i}" for i in range(n))]
         name = f"{p}t{{}}".format
@@ -129,13 +130,26 @@ class _Query:
             )
         return self._finish(version)
 
+    def _source(self) -> str:
+        """The table, or a query of it that reads numbers in texts."""
+        formats = {j: (self._given_name(j), c.text_format) for j, c in enumerate(self.plan.columns) if c.text_format}
+        if not formats:
+            return quote(self.table)
+        return f"({with_numbers(quote(self.table), formats, self.dialect, self.prefix)})"
+
+    def _given_name(self, j: int) -> str:
+        """With the table: SQLite takes an unknown name alone for a text."""
+        return f"{self.prefix}in.{quote(self.plan.columns.columns[j].name)}"
+
     def _given(self) -> list[str]:
         """The columns as they are given back."""
         found = []
         for j, column in enumerate(self.plan.columns):
-            # Names with their table: SQLite takes an unknown name alone for a text.
-            name = f"{self.prefix}in.{quote(column.name)}"
-            found.append(f"{name if column.categories is not None else f'CAST({name} AS DOUBLE)'} AS {self.prefix}c{j}")
+            p, name = self.prefix, self._given_name(j)
+            if column.text_format is not None:
+                found += [f"{p}in.{p}n{j} AS {p}c{j}", f"{p}in.{p}u{j} AS {p}u{j}"]
+            else:
+                found.append(f"{name if column.categories is not None else f'CAST({name} AS DOUBLE)'} AS {p}c{j}")
         return found
 
     def _making(self) -> list[str]:
@@ -419,6 +433,8 @@ class _Query:
     def _note(self) -> str:
         if all(c.categories is None and math.isnan(c.fill) for c in self.plan.columns):
             return "A row without one of the features has no prediction."
+        if any(c.text_format for c in self.plan.columns):
+            return "NULL is a missing value. Where a text is no number, there is no prediction."
         return "NULL is a missing value."
 
     def _if_complete(self, text: str) -> str:
@@ -426,8 +442,9 @@ class _Query:
         has_fill = [c.categories is not None or not math.isnan(c.fill) for c in self.plan.columns]
         given = {int(step.numbers[0]) for step in self.plan.steps if step.name == "input"}
         used = sorted(i for i in given if not has_fill[self.plan.columns.owners[i]])
-        tests = " OR ".join(f"{self.prefix}x{i} IS NULL" for i in used)
-        return f"CASE WHEN {tests} THEN NULL ELSE {text} END" if used else text
+        tests = [f"{self.prefix}x{i} IS NULL" for i in used]
+        tests += [f"{self.prefix}0.{self.prefix}u{j} = 1" for j, c in enumerate(self.plan.columns) if c.text_format]
+        return f"CASE WHEN {' OR '.join(tests)} THEN NULL ELSE {text} END" if tests else text
 
     def _free(self, name: str) -> str:
         """The name, longer if a feature has it."""

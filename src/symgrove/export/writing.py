@@ -85,6 +85,12 @@ def write_steps(
     return Written(assignments, text_of, needs_of)
 
 
+def plain_inputs(plan: Plan) -> list[str]:
+    """What languages that take numbers only take where tables have texts."""
+    formats = [(column.name, column.text_format) for column in plan.columns if column.text_format is not None]
+    return [f"{name!r} is a number: {form.example[1]:.10g} for {form.example[0]!r}" for name, form in formats]
+
+
 def number(value: float) -> str:
     """A double, so that it reads back to the same bits; in brackets if negative."""
     text = repr(float(value))

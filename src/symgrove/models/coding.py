@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.models.columns import TableColumn, TableColumns
+from symgrove.models.table_frame import TableFrame
 
 Matrix = NDArray[np.float64]
 _NO_NUMBERS = ("m", "M", "c")  # kinds of NumPy's types: time spans, dates, complex numbers
@@ -31,7 +32,7 @@ def raw_columns(X: Any) -> list[Any]:
 
 def coded(X: Any, columns: TableColumns) -> Matrix:
     """Rows for a fitted model: places of the categories that it knows, numbers as they are."""
-    given = raw_columns(X)
+    given = _read_texts(raw_columns(X), columns)
     table = _numbers(given, [c.name for c in columns], [c.categories is not None for c in columns])
     for j in columns.categorical:
         column = columns.columns[j]
@@ -42,7 +43,7 @@ def coded(X: Any, columns: TableColumns) -> Matrix:
 def values_of(X: Any, columns: TableColumns) -> NDArray[Any]:
     """The rows as objects: numbers, texts of categories, None where a value is missing."""
     found = []
-    for values, column in zip(raw_columns(X), columns, strict=True):
+    for values, column in zip(_read_texts(raw_columns(X), columns), columns, strict=True):
         if column.categories is None:
             found.append([None if math.isnan(v) else v for v in numbers_of(values).tolist()])
         else:
@@ -50,11 +51,22 @@ def values_of(X: Any, columns: TableColumns) -> NDArray[Any]:
     return np.array(found, dtype=object).T
 
 
+def _read_texts(given: list[Any], columns: TableColumns) -> list[Any]:
+    """Columns with numbers where the model knows how texts are numbers."""
+    return [
+        values
+        if column.text_format is None or getattr(getattr(values, "dtype", None), "kind", "O") in "fiu"
+        else column.text_format.numbers(np.asarray(values, dtype=object).tolist(), column.name)
+        for values, column in zip(given, columns, strict=True)
+    ]
+
+
 def coded_for_fit(X: Any, names: Sequence[str], is_categorical: Sequence[bool]) -> tuple[Matrix, TableColumns]:
     """All rows, and columns that know all categories in them, sorted, and nothing else."""
     given = raw_columns(X)
     table = _numbers(given, names, is_categorical)
-    found = [TableColumn(name) for name in names]
+    formats = X.formats if isinstance(X, TableFrame) else {}
+    found = [TableColumn(name, text_format=formats.get(name)) for name in names]
     for j in np.flatnonzero(is_categorical).tolist():
         texts = texts_of(given[j], names[j])
         found[j] = TableColumn(names[j], categories=tuple(sorted({t for t in texts if t is not None})))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.models.document import Document, Entries
+from symgrove.models.number_text import PERCENT, NumberFormat, number_format_from
 
 Matrix = NDArray[np.float64]
 MOST_CATEGORIES = 30  # with a feature of their own, the most frequent ones; the others share one
@@ -44,6 +45,8 @@ class TableColumn(NamedTuple):
         Values with a feature of their own; None for numbers.
     has_others : bool
         Whether [name is another] is a feature: any value that has none of its own.
+    text_format : NumberFormat or None
+        How texts are numbers, where the rows of the fit came from a file that has such.
     """
 
     name: str
@@ -52,6 +55,7 @@ class TableColumn(NamedTuple):
     has_indicator: bool = False
     categories: tuple[str, ...] | None = None
     has_others: bool = False
+    text_format: NumberFormat | None = None
 
     @property
     def features(self) -> list[str]:
@@ -95,6 +99,11 @@ class TableColumns:
         return [j for j, c in enumerate(self.columns) if c.categories is not None]
 
     @cached_property
+    def takes_texts(self) -> bool:
+        """Whether some columns may be given as texts."""
+        return any(c.categories is not None or c.text_format is not None for c in self.columns)
+
+    @cached_property
     def owners(self) -> NDArray[np.intp]:
         """The column that each feature is made of."""
         return np.repeat(np.arange(len(self.columns)), [c.n_features for c in self.columns])
@@ -118,6 +127,7 @@ class TableColumns:
         """What a reader of formulas must know."""
         filled = [c for c in self.columns if c.categories is None and c.was_missing]
         notes = [f"{c.name} means {c.name}, or {c.fill:.6g} where missing" for c in filled]
+        notes += [f"{c.name} is 0.12 for 12 %" for c in self.columns if c.text_format and c.text_format.sign == PERCENT]
         if any(c.categories is not None or c.has_indicator for c in self.columns):
             notes.append("[...] is 1 where what it says is true, else 0")
         return notes
@@ -209,6 +219,7 @@ class TableColumns:
                 "has_indicator": c.has_indicator,
                 "categories": None if c.categories is None else list(c.categories),
                 "has_others": c.has_others,
+                **({} if c.text_format is None else {"text_format": c.text_format.document()}),
             }
             for c in self.columns
         ]
@@ -232,7 +243,11 @@ def columns_from(parts: list[Entries], names: Sequence[str]) -> TableColumns:
                 raise ValueError(f"'categories' of {own.where} must be different texts.")
             categories = tuple(items)
         fill, has_others = own.number("fill", is_optional=True), own.flag("has_others")
-        column = TableColumn(name, fill, own.flag("was_missing"), own.flag("has_indicator"), categories, has_others)
+        form = number_format_from(own.entries("text_format")) if "text_format" in own else None
+        flags = own.flag("was_missing"), own.flag("has_indicator")
+        column = TableColumn(name, fill, *flags, categories, has_others, form)
+        if categories is not None and form is not None:
+            raise ValueError(f"{own.where} cannot have both categories and numbers in texts.")
         if categories is None and (has_others or (column.has_indicator and np.isnan(fill))):
             raise ValueError(f"{own.where} must have categories, or a number for rows without one.")
         found.append(column)
@@ -257,7 +272,7 @@ def _learned(column: TableColumn, values: Matrix, weight: Matrix | None) -> Tabl
         n_missing = int(is_missing.sum())
         enough = max(FEWEST_FOR_INDICATOR, SHARE_FOR_INDICATOR * values.size)
         has_indicator = enough <= n_missing < values.size
-        return TableColumn(column.name, fill, was_missing, has_indicator)
+        return TableColumn(column.name, fill, was_missing, has_indicator, text_format=column.text_format)
     counts = np.bincount(values[~is_missing].astype(np.intp), minlength=len(column.categories))
     n_found = int((counts > 0).sum())
     order = np.argsort(-counts, kind="stable")[: min(n_found, MOST_CATEGORIES)]
