@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 Axes = Any  # of matplotlib, which is loaded only when something is drawn
-BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, YELLOW = "#56B4E9", "#E69F00"
 LONGEST_LABEL = 40
 DIVERGING = "PuOr"  # orange to purple, safe too
 

@@ -1,5 +1,6 @@
 """What the page says, without a browser."""
 
+import html
 import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
@@ -20,6 +21,7 @@ from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.text import parse
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
+from symgrove.report.features import look_at_features
 from symgrove.report.formulas import in_parts
 from symgrove.report.page import ReportPage
 from symgrove.report.rows import choose_rows
@@ -88,7 +90,7 @@ def test_scores_are_those_of_the_models(fitted):
     assert next(line for line in scores.lines if line.name == "linear regression").values[0] == f"{linear:.3f}"
     low, high = model.predict_interval(X[200:]).T
     inside = np.mean((low <= y[200:]) & (y[200:] <= high))
-    assert f"hold {percent(inside)} of these rows" in scores.intervals
+    assert f"hold the true value of {percent(inside)} of these rows" in scores.intervals
 
 
 def test_of_many_new_rows_one_fifth_judges_the_other_models(fitted):
@@ -99,29 +101,29 @@ def test_of_many_new_rows_one_fifth_judges_the_other_models(fitted):
     linear = r2_score(y_test, LinearRegression().fit(X_train, y_train).predict(X_test))
     line = next(line for line in scores.lines if line.name == "linear regression")
     assert line.values[0] == f"{linear:.3f}"
-    assert (line.n_trained, line.how) == ("2400", "one fifth of these rows, trained on the others")
+    assert (line.n_trained, line.how) == ("2400", "one fifth of the same rows, trained on the others")
     assert "trained on 2400 rows, this one on 200: that favours them." in scores.caution
     assert scores.lines[0].values[0] == f"{model.score(X, y):.3f}"
 
 
 def trained(scores):
-    return [line.n_trained for line in scores.lines if "left out" not in line.name]
+    return [line.n_trained for line in scores.lines if "during the fit" not in line.name]
 
 
 def test_the_table_says_how_many_rows_each_model_was_trained_on(fitted, no_figures):
     model, X, y = fitted
     same = score_all(model, choose_rows(model, X, y, None), 0.9)
-    assert (trained(same), same.caution) == (["200"] * 4, "")
+    assert (trained(same), same.caution) == (["200"] * 5, "")
     given = score_all(model, choose_rows(model, X[200:], y[200:], (X[:200], y[:200])), 0.9)
-    assert (trained(given), given.caution) == (["200"] * 4, "")
-    assert given.lines[-1].how == "same training rows, same rows"
+    assert (trained(given), given.caution) == (["200"] * 5, "")
+    assert given.lines[-1].how == "the same rows, trained on the same rows too"
     new = score_all(model, choose_rows(model, X[200:], y[200:], None), 0.9)
-    assert trained(new) == ["200", "80", "80", "80"]
+    assert trained(new) == ["200", *["80"] * 4]
     assert new.caution.startswith("The other models were trained on 80 rows, this one on 200: that favours it. With")
     part = score_all(model, choose_rows(model, X[150:], y[150:], None), 0.9)
-    assert trained(part) == ["200", "50", "50", "50"]
+    assert trained(part) == ["200", *["50"] * 4]
     assert part.caution == "The other models were trained on 50 rows, this one on 200: that favours it."
-    assert part.lines[-1].how == "same rows"
+    assert part.lines[-1].how == "the same rows"
     page = sg.report(model, X[200:], y[200:])
     assert new.caution in page
     assert '<th scope="col">rows trained on</th>' in page
@@ -133,10 +135,10 @@ def test_training_rows_that_are_not_known_are_not_made_up(fitted):
     unmarked = sg.TwoSEGPRegressor(**SETTINGS).fit(X[:200], y[:200])
     unmarked._seen = {}
     new = score_all(unmarked, choose_rows(unmarked, X[200:], y[200:], None), 0.9)
-    assert trained(new) == ["not known", "80", "80", "80"]
+    assert trained(new) == ["not known", *["80"] * 4]
     assert new.caution == "The other models were trained on other rows than this one."
     given = score_all(unmarked, choose_rows(unmarked, X[200:], y[200:], (X[:200], y[:200])), 0.9)
-    assert (trained(given), given.caution) == (["200"] * 4, "")
+    assert (trained(given), given.caution) == (["200"] * 5, "")
 
 
 def test_of_very_many_training_rows_other_models_get_a_part(fitted, monkeypatch):
@@ -146,7 +148,7 @@ def test_of_very_many_training_rows_other_models_get_a_part(fitted, monkeypatch)
     rows = choose_rows(model, X, y, None)
     assert "The other models are trained on 150 of 200 training rows." in rows.note
     scores = score_all(model, rows, 0.9)
-    assert trained(scores) == ["200", "150", "150", "150"]
+    assert trained(scores) == ["200", *["150"] * 4]
     assert "that favours it." in scores.caution
 
 
@@ -174,7 +176,7 @@ def test_scores_of_classes_with_rows_that_lack_one():
     scores = score_all(model, rows, 0.9)
     assert scores.columns == ["accuracy", "balanced accuracy", "log loss"]
     assert float(scores.lines[0].values[0]) > 0.8
-    assert len(scores.lines) == 5
+    assert len(scores.lines) == 6
 
 
 def test_what_may_mislead_is_told():
@@ -266,7 +268,9 @@ def test_functions_of_ones_own_leave_out_what_cannot_be_done():
 def test_any_coverage_is_shown_as_it_is(fitted, monkeypatch):
     model, X, y = fitted
     drawn = []
-    monkeypatch.setattr("symgrove.report.build.draw_all", lambda model, rows, coverage: drawn.append(coverage) or [])
+    monkeypatch.setattr(
+        "symgrove.report.build.draw_all", lambda model, rows, coverage, looked: drawn.append(coverage) or []
+    )
     for coverage in (0.975, 0.999):
         page = sg.report(model, X, y, coverage=coverage)
         assert f"Intervals for {100 * coverage:g} %" in page
@@ -352,8 +356,8 @@ def test_numbers_are_written_as_people_write_them():
     assert {value: number(value) for value in shown} == shown
     assert (number(99999.9), number(484_500, 6), number(np.inf)) == ("100,000", "484,500", "∞")
     assert [percent(p) for p in (0, 0.042, 0.5, 0.953, 0.9999, 1)] == [
-        "0 %", "4.2 %", "50 %", "95.3 %", "above 99.9 %", "100 %",
-    ]  # fmt: skip
+        f"{text}\u00a0%" for text in ("0", "4.2", "50", "95.3", "above 99.9", "100")
+    ]
     assert (listed(["a", "b", "c"]), listed(list("abcd"), 2)) == ("a, b and c", "a, b and 2 more")
 
 
@@ -388,3 +392,31 @@ def test_a_page_shows_itself_in_a_notebook_and_saves_itself(tmp_path):
     parser.handle_starttag = lambda tag, attrs: found.append((tag, dict(attrs).get("srcdoc")))
     parser.feed(page._repr_html_())
     assert found == [("iframe", text)]
+
+
+def test_the_summary_says_in_words_what_was_measured(fitted, no_figures):
+    model, X, y = fitted
+    page = html.unescape(sg.report(model, X, pd.Series(y, name="yield (kg)")))
+    rows = choose_rows(model, X, y, None)
+    errors = np.abs(model.predict(X[200:]) - y[200:])
+    said = f"On 100 rows that the model was not fitted on, predictions of yield (kg) are off by {number(errors.mean())}"
+    assert said in page
+    mean = number(np.abs(y[200:] - y[:200].mean()).mean())
+    assert f"Without a model, always the mean: off by {mean} on average." in page
+    assert "Of the other kinds of models, the best is" in page
+    looked = look_at_features(model, rows)
+    first = looked.curves[looked.order[0]][0]
+    told = re.search(rf"<b>{first.feature}</b>: the larger it is, the (higher|lower)", page)
+    assert told is None or (told[1] == "higher") == (first.average[-1] > first.average[0])
+    assert f"<b>{first.feature}</b>: " in page
+
+
+def test_of_several_classes_the_summary_says_what_values_speak_for(no_figures):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = sg.GroveClassifier(**METHODS[sg.GroveClassifier]).fit(X, names)
+    page = html.unescape(sg.report(model, X, pd.Series(names, name="species")))
+    assert "The model predicts species from" in page
+    assert "Without a model, always the most frequent class: 33\u00a0% right." in page
+    assert "low values speak for setosa, high ones for virginica" in page
+    assert "The model was fitted on these 150 rows, so scores are optimistic." in page

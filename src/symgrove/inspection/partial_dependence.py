@@ -145,7 +145,10 @@ class PartialDependenceDisplay:
             axes.set_ylabel(plain(self.label))
             if curve.labels:
                 reach = [curve.average - curve.low, curve.high - curve.average]
-                axes.errorbar(curve.grid, curve.average, np.maximum(reach, 0), fmt="o", color=BLUE)
+                middle = curve.average.mean()
+                axes.bar(curve.grid, curve.average - middle, bottom=middle, color=BLUE, width=0.7)
+                axes.errorbar(curve.grid, curve.average, np.maximum(reach, 0), fmt="none", ecolor="grey")
+                axes.axhline(middle, color="grey", linewidth=0.8)
                 axes.set_xticks(curve.grid, [plain(label) for label in curve.labels], rotation=30, ha="right")
                 continue
             rows = np.linspace(0, len(curve.individual) - 1, min(n_individual, len(curve.individual))).astype(int)

@@ -20,11 +20,13 @@ from symgrove.estimators.fitted import has_generations, parameters_of, score_lef
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
+from symgrove.report.features import look_at_features
 from symgrove.report.figures import draw_all
 from symgrove.report.formulas import all_formulas
 from symgrove.report.page import ReportPage
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
+from symgrove.report.summary import summarise_all
 from symgrove.report.what_if import controls
 
 LARGEST_COVERAGE = 0.9991  # what the page's script knows
@@ -78,12 +80,14 @@ def report(
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
+        data, scores, looked = summarise(model, rows), score_all(model, rows, coverage), look_at_features(model, rows)
         page = _page(
             title=title or type(model).__name__,
             rows=rows,
-            data=summarise(model, rows),
-            scores=score_all(model, rows, coverage),
-            figures=draw_all(model, rows, coverage),
+            summary=summarise_all(model, rows, scores, looked, data.warnings),
+            data=data,
+            scores=scores,
+            figures=draw_all(model, rows, coverage, looked),
             formulas=all_formulas(model),
             exports=exports,
             what_if=None if script.problem else controls(model, rows, coverage),

@@ -51,7 +51,7 @@ def summarise(model: Estimator, rows: ReportRows) -> DataSummary:
     columns = [_summary(column, table[:, j]) for j, column in enumerate(own)]
     X = own.filled(table)
     is_classifier = isinstance(model, Classifier)
-    target = _classes(y) if is_classifier else _column("target", y)
+    target = _classes(rows.target.name, y) if is_classifier else _column(rows.target.name, y)
     found = [*_duplicates(X, y), *_constants(X, names), *_leaks(X, y, names, is_classifier=is_classifier)]
     found += _twins(X, names) if len(names) <= MOST_FEATURES else []
     found += _rare_classes(y) if is_classifier else []
@@ -79,10 +79,10 @@ def _summary(column: TableColumn, values: Matrix) -> Column:
     return Column(column.name + note, codes.size, shares, "", "")
 
 
-def _classes(y: NDArray[Any]) -> Column:
+def _classes(name: str, y: NDArray[Any]) -> Column:
     labels, counts = np.unique(y, return_counts=True)
     shares = ", ".join(f"{label}: {n / len(y):.0%}" for label, n in zip(labels[:10], counts[:10], strict=True))
-    return Column("target", labels.size, shares, "", "")
+    return Column(name, labels.size, shares, "", "")
 
 
 def _duplicates(X: Matrix, y: NDArray[Any]) -> list[str]:
@@ -92,9 +92,8 @@ def _duplicates(X: Matrix, y: NDArray[Any]) -> list[str]:
     codes = np.unique(y, return_inverse=True)[1].astype(np.float64)
     n_equal = len(X) - len(np.unique(np.column_stack([X, codes]), axis=0))
     other = f"; {n - n_equal} of them with another target" if n > n_equal else ""
-    return [
-        f"{n} rows have the same features as another row{other}. If copies are on both sides of a split, scores lie."
-    ]
+    start = f"{n} rows have" if n > 1 else "One row has"
+    return [f"{start} the same features as another row{other}. If copies are on both sides of a split, scores lie."]
 
 
 def _constants(X: Matrix, names: list[str]) -> list[str]:

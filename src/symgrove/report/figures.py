@@ -8,18 +8,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from symgrove import inspection
+from symgrove._style import BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, plain
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import has_generations, intervals_of, plan_of
 from symgrove.estimators.regressor import Regressor
-from symgrove.inspection._input import features_to_show, some_rows
+from symgrove.inspection._input import some_rows
 from symgrove.inspection.derivatives import unknown_derivatives
+from symgrove.report.features import Looked, some_test_rows
 from symgrove.report.rows import ReportRows
 from symgrove.report.words import number
 
+CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW)
 INK = "#123456"  # stands for the colour of the page's text
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -33,11 +34,7 @@ STYLE: dict[Any, Any] = {
     ),
     **{f"boxplot.{part}props.color": INK for part in ("whisker", "cap", "median")},
 }
-# ReportRows that each kind of plot looks at.
-MOST_ROWS = 1000
-ROWS_FOR_CURVES = 60
 ROWS_FOR_PAIRS = 25
-N_CURVES = 6
 LEAST_STRENGTH = 1e-6  # of interactions: less is rounding
 
 
@@ -50,10 +47,9 @@ class Figure(NamedTuple):
     text: str
 
 
-def draw_all(model: Estimator, rows: ReportRows, coverage: float) -> list[Figure]:
+def draw_all(model: Estimator, rows: ReportRows, coverage: float, looked: Looked) -> list[Figure]:
     """All plots that the model allows."""
-    some = some_rows(len(rows.X_test), MOST_ROWS, 0)
-    X, y = rows.X_test[some], rows.y_test[some]
+    X, y = some_test_rows(rows)
     found = _of_errors(model, X, y, coverage) if isinstance(model, Regressor) else []
     if not isinstance(model, Regressor) or intervals_of(model).known:
         found.append(_calibration(model, X, y, rows))
@@ -61,7 +57,7 @@ def draw_all(model: Estimator, rows: ReportRows, coverage: float) -> list[Figure
         found.append(_convergence(model))
     if model.predict_members(X[:1]).shape[-2] > 1:
         found.append(_agreement(model, X, y))
-    found += [_importances(model, X, y), *_curves(model, X)]
+    found += [_importances(model, looked), *_curves(model, looked, rows.target.name)]
     if not unknown_derivatives(plan_of(model)):
         found.append(_derivatives(model, X))
     if X.shape[1] > 1:
@@ -135,26 +131,43 @@ def _agreement(model: Estimator, X: Any, y: Any) -> Figure:
     return Figure("evolution", "Agreement of the members", svg, text)
 
 
-def _importances(model: Estimator, X: Any, y: Any) -> Figure:
-    some = some_rows(len(X), 300, 0)
-    height = 1.2 + 0.22 * min(X.shape[1], 15)
-    svg = _draw(
-        lambda ax: inspection.ImportanceDisplay.from_estimator(model, X[some], y[some], n_repeats=3, ax=ax),
-        height=height,
-    )
-    return Figure("features", "Importance", svg, "How much the score falls when a feature is shuffled.")
+def _importances(model: Estimator, looked: Looked) -> Figure:
+    height = 1.2 + 0.22 * min(len(looked.importance.features), 15)
+    svg = _draw(inspection.ImportanceDisplay(looked.importance).plot, height=height)
+    score = "accuracy" if isinstance(model, Classifier) else "R²"
+    text = f"How much {score} falls when the values of a column are shuffled. Lines: from shuffle to shuffle."
+    return Figure("features", "Importance", svg, text)
 
 
-def _curves(model: Estimator, X: Any) -> list[Figure]:
+def _curves(model: Estimator, looked: Looked, target: str) -> list[Figure]:
     found = []
-    for j in features_to_show(model, None, N_CURVES):
-        if np.unique(X[:, j][~np.isnan(X[:, j])]).size < 2:
-            continue
-        curve = inspection.partial_dependence(model, X, j, n_points=16, n_rows=ROWS_FOR_CURVES)
-        label = f"probability of {model.classes_[-1]}" if isinstance(model, Classifier) else "prediction"
-        display = inspection.PartialDependenceDisplay([curve], label)
-        found.append(Figure("curves", curve.feature, _draw(display.plot), ""))
+    for curves in looked.curves.values():
+        label = f"prediction of {target}"
+        if isinstance(model, Classifier):
+            label = "probability" if looked.classes else f"probability of {model.classes_[-1]}"
+        if looked.classes:
+            svg = _draw(partial(_plot_classes, curves, looked.classes))
+        else:
+            svg = _draw(inspection.PartialDependenceDisplay(curves, label).plot)
+        found.append(Figure("curves", curves[0].feature, svg, ""))
     return found
+
+
+def _plot_classes(curves: list[inspection.Curve], labels: list[str], ax: Any) -> None:
+    """Mean probabilities of several classes: lines, or bars side by side for categories."""
+    width = 0.8 / len(curves)
+    for k, (curve, label) in enumerate(zip(curves, labels, strict=True)):
+        look = {"color": CLASS_COLOURS[k % len(CLASS_COLOURS)], "label": plain(label)}
+        if curve.labels:
+            ax.bar(curve.grid + (k - (len(curves) - 1) / 2) * width, curve.average, width, **look)
+        else:
+            ax.fill_between(curve.grid, curve.low, curve.high, alpha=0.2, linewidth=0, color=look["color"])
+            ax.plot(curve.grid, curve.average, **look)
+    if curves[0].labels:
+        ax.set_xticks(curves[0].grid, [plain(label) for label in curves[0].labels], rotation=30, ha="right")
+    ax.set_xlabel(plain(curves[0].feature))
+    ax.set_ylabel("probability")
+    ax.legend(frameon=False, fontsize="small")
 
 
 def _derivatives(model: Estimator, X: Any) -> Figure:

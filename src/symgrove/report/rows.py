@@ -8,13 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.estimators.base import Estimator
-from symgrove.estimators.fitted import features_of, seen_by
+from symgrove.estimators.fitted import features_of, parameters_of, seen_by, table_of
 from symgrove.inspection._input import rows_and_target
 from symgrove.models.seen_rows import join_marks, marks_of, seen_rows
 
 Matrix = NDArray[np.float64]
 FEWEST = 20  # rows that are worth a score
 MOST_TO_TRAIN = 10_000  # rows that other models are trained on
+
+
+class Target(NamedTuple):
+    """What is predicted, as the data call it; its unit, if the fit was told."""
+
+    name: str
+    unit: str
+
+    def with_unit(self, text: str) -> str:
+        """A number in words, with the unit if there is one."""
+        return f"{text} {self.unit}" if self.unit else text
 
 
 class ReportRows(NamedTuple):
@@ -39,6 +50,7 @@ class ReportRows(NamedTuple):
         ReportRows that the model was fitted on, if they are known; copies of a row may count once.
     is_same_training : bool
         Whether the training rows are all rows that the model was fitted on, and no others.
+    target : Target
     """
 
     X: Matrix
@@ -52,11 +64,14 @@ class ReportRows(NamedTuple):
     is_calibrated_on: bool
     n_fitted: int | None
     is_same_training: bool
+    target: Target
 
 
 def choose_rows(model: Estimator, X: Any, y: Any, train: tuple[Any, Any] | None) -> ReportRows:
     """Sort the rows into new ones and those that the model was fitted on."""
-    X, y, targets = rows_and_target(model, X, y)
+    given = y
+    X, y, targets = rows_and_target(model, X, given)
+    target = _target(model, given)
     known = seen_by(model)
     own = marks_of(features_of(model, X), targets)
     fit, X_train, y_train, trained = known.get("fit"), None, None, None
@@ -77,7 +92,17 @@ def choose_rows(model: Estimator, X: Any, y: Any, train: tuple[Any, Any] | None)
     is_same = trained is not None and (fitted is None or np.array_equal(np.unique(trained), fitted))
     n_fitted = trained.size if is_same and trained is not None else None if fitted is None else fitted.size
     is_new = fit is not None and not is_seen[test].any()
-    return ReportRows(X, y, X[test], y[test], X_train, y_train, note, is_new, n_calibrated > 0, n_fitted, is_same)
+    is_calibrated = n_calibrated > 0
+    return ReportRows(X, y, X[test], y[test], X_train, y_train, note, is_new, is_calibrated, n_fitted, is_same, target)
+
+
+def _target(model: Estimator, y: Any) -> Target:
+    """By the command line's name for it, or that of a column of a frame."""
+    name = (table_of(model) or {}).get("target") or getattr(y, "name", None)
+    if name is None and len(getattr(y, "columns", ())) == 1:
+        name = y.columns[0]
+    unit = parameters_of(model).get("target_unit")
+    return Target("the target" if name is None else str(name), str(unit) if isinstance(unit, str) else "")
 
 
 def _note(n_test: int, n_seen: int, n_calibrated: int, X_train: Matrix | None, *, is_known: bool) -> str:

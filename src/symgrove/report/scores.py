@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -31,15 +32,30 @@ from symgrove.report.rows import MOST_TO_TRAIN, ReportRows
 from symgrove.report.words import number, percent
 
 Matrix = NDArray[np.float64]
-Measure = Callable[[NDArray[Any], Matrix], list[str]]  # of targets and predictions
+Measure = Callable[[NDArray[Any], Matrix], list[float]]  # of targets and predictions
 N_FOLDS = 5
+BASELINES = {True: "always the most frequent class", False: "always the mean"}
+LEFT_OUT = {
+    True: "that were made without it",
+    False: "that did not learn from it but were bred with others that did, so this is too good",
+}
+OF_NUMBERS = (
+    "R²: the share of the variation of {0} that is predicted; 1 is perfect, 0 no better than its mean. RMSE, the root "
+    "mean squared error, counts large errors more. Both errors are in the units of {0}."
+)
+OF_CLASSES = (
+    "Accuracy: the share of rows with the right class. Balanced accuracy: its mean over the classes, so that rare ones "
+    "count as much. Log loss: how surprising the true classes are to the probabilities; 0 is perfect."
+)
 MOST_ROWS_FOR_FOLDS = 2500  # with more, one fifth is judged: five forests would take longer than the rest of the page
 
 
 class Score(NamedTuple):
-    """A line of the table: a model, its numbers, how many rows it was trained on, and how the numbers came about."""
+    """A line of the table: a model, its numbers (also as texts), how many rows it was trained on, and how the numbers
+    came about."""
 
     name: str
+    numbers: list[float]
     values: list[str]
     n_trained: str
     how: str
@@ -47,12 +63,13 @@ class Score(NamedTuple):
 
 
 class ScoreTable(NamedTuple):
-    """The table, what makes it unequal, and what intervals do on the rows."""
+    """The table, what makes it unequal, what intervals do on the rows, and what the columns mean."""
 
     columns: list[str]
     lines: list[Score]
     caution: str
     intervals: str
+    legend: str
 
 
 def score_all(model: Estimator, rows: ReportRows, coverage: float) -> ScoreTable:
@@ -68,14 +85,13 @@ def score_all(model: Estimator, rows: ReportRows, coverage: float) -> ScoreTable
     how = "new rows" if rows.is_new else "rows that it may have been fitted on"
     own = type(model).__name__
     n_own = "not known" if rows.n_fitted is None else str(rows.n_fitted)
-    lines = [
-        Score(own, measure(rows.y_test, predicted), n_own, how, True),
-        *_out_of_sample(model, own, columns),
-    ]
+    numbers = measure(rows.y_test, predicted)
+    lines = [Score(own, numbers, _as_texts(model, numbers), n_own, how, True), *_out_of_sample(model, own)]
     others = [_score_other(name, other, model, rows, measure) for name, other in _others(model).items()]
     caution = _caution(rows, n_own, next((line.n_trained for line in others if line.n_trained), ""))
     intervals = _intervals(model, rows, coverage) if isinstance(model, Regressor) else ""
-    return ScoreTable(columns, lines + others, caution, intervals)
+    legend = OF_CLASSES if isinstance(model, Classifier) else OF_NUMBERS.format(rows.target.name)
+    return ScoreTable(columns, lines + others, caution, intervals, legend)
 
 
 def _caution(rows: ReportRows, n_own: str, n_others: str) -> str:
@@ -93,24 +109,27 @@ def _caution(rows: ReportRows, n_own: str, n_others: str) -> str:
     return text
 
 
-def _out_of_sample(model: Estimator, name: str, columns: list[str]) -> list[Score]:
+def _out_of_sample(model: Estimator, name: str) -> list[Score]:
     """What the model knows of itself from rows that were left out."""
     value, is_held_out, is_of_loss = score_left_out(model)
     if not np.isfinite(value):
         return []
-    how = "rows held out of whole evolutions" if is_held_out else "out-of-bag, optimistic"
-    how += "; D² of the loss that was minimised" if is_of_loss else ""
-    return [Score(f"{name}, left out", [f"{value:.3f}", *[""] * (len(columns) - 1)], "", how, True)]
+    how = f"rows of the fit, each predicted by formulas {LEFT_OUT[is_held_out]}"
+    how += "; of the loss that was minimised, not of squares" if is_of_loss else ""
+    numbers = [float(value), np.nan, np.nan]
+    return [Score(f"{name}, during the fit", numbers, _as_texts(model, numbers), "", how, True)]
 
 
 def _others(model: Estimator) -> dict[str, Any]:
     if isinstance(model, Classifier):
         return {
+            BASELINES[True]: DummyClassifier(strategy="prior"),
             "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
             "random forest": RandomForestClassifier(n_jobs=model.n_jobs, random_state=0),
             "gradient boosting": HistGradientBoostingClassifier(random_state=0),
         }
     return {
+        BASELINES[False]: DummyRegressor(),
         "linear regression": make_pipeline(StandardScaler(), LinearRegression()),
         "random forest": RandomForestRegressor(n_jobs=model.n_jobs, random_state=0),
         "gradient boosting": HistGradientBoostingRegressor(random_state=0),
@@ -119,18 +138,19 @@ def _others(model: Estimator) -> dict[str, Any]:
 
 def _score_other(name: str, other: Any, model: Estimator, rows: ReportRows, measure: Measure) -> Score:
     """Train and score another model; rows that it cannot take (one class, very few) make an empty line."""
-    how = "cross-validated on these rows"
+    how = "the same rows, each predicted after training on the others"
     if rows.X_train is not None:
         is_same = rows.is_same_training and len(rows.X_train) <= MOST_TO_TRAIN
-        how = "same training rows, same rows" if is_same else "same rows"
+        how = "the same rows, trained on the same rows too" if is_same else "the same rows"
     try:
         if rows.X_train is None and len(rows.X_test) > MOST_ROWS_FOR_FOLDS:
-            rows, how = _one_fifth(model, rows), "one fifth of these rows, trained on the others"
+            rows, how = _one_fifth(model, rows), "one fifth of the same rows, trained on the others"
         with threadpool_limits(n_workers(model.n_jobs)):
             found = _predictions(model, other, _with_features(model, rows))
-        return Score(name, measure(rows.y_test, found), str(_n_trained(rows)), how, False)
+        numbers = measure(rows.y_test, found)
+        return Score(name, numbers, _as_texts(model, numbers), str(_n_trained(rows)), how, False)
     except ValueError:
-        return Score(name, [""] * 3, "", "these rows are too few, or of one class", False)
+        return Score(name, [np.nan] * 3, [""] * 3, "", "these rows are too few, or of one class", False)
 
 
 def _with_features(model: Estimator, rows: ReportRows) -> ReportRows:
@@ -183,17 +203,30 @@ def _as_own_classes(own: NDArray[Any], classes: NDArray[Any], found: Matrix) -> 
     return shares
 
 
-def _of_numbers(y: Matrix, predicted: Matrix) -> list[str]:
+def _of_numbers(y: Matrix, predicted: Matrix) -> list[float]:
     r2 = metrics.r2_score(y, predicted) if len(y) > 1 else float("nan")
     error = float(np.sqrt(np.mean((y - predicted) ** 2)))
-    return [f"{r2:.3f}", number(error), number(float(np.mean(np.abs(y - predicted))))]
+    return [float(r2), error, float(np.mean(np.abs(y - predicted)))]
 
 
-def _of_classes(classes: NDArray[Any], y: NDArray[Any], shares: Matrix) -> list[str]:
+def _as_texts(model: Estimator, numbers: list[float]) -> list[str]:
+    """Shares and R² with three digits after the point, errors as people write them."""
+    n_errors = 2 if isinstance(model, Regressor) else 0
+    return [
+        ""
+        if np.isnan(value)
+        else number(value)
+        if place >= len(numbers) - n_errors
+        else f"{value + 0.0:.3f}".replace("-0.000", "0.000")
+        for place, value in enumerate(numbers)
+    ]
+
+
+def _of_classes(classes: NDArray[Any], y: NDArray[Any], shares: Matrix) -> list[float]:
     predicted = classes[shares.argmax(axis=1)]
     likely = np.clip(shares[np.arange(len(y)), np.searchsorted(classes, y)], 1e-3, 1)
     balanced = np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)])
-    return [f"{np.mean(predicted == y):.3f}", f"{balanced:.3f}", f"{-np.mean(np.log(likely)):.3f}"]
+    return [float(np.mean(predicted == y)), float(balanced), float(-np.mean(np.log(likely)))]
 
 
 def _intervals(model: Regressor, rows: ReportRows, coverage: float) -> str:
@@ -203,6 +236,11 @@ def _intervals(model: Regressor, rows: ReportRows, coverage: float) -> str:
     low, high = model.predict_interval(rows.X_test, coverage).T
     inside = float(np.mean((low <= rows.y_test) & (rows.y_test <= high)))
     width = float(np.mean(high - low))
-    method = "conformal" if "conformal" in known else "from training rows that were left out, no guarantee"
-    found = f"hold {percent(inside)} of these rows; mean width {number(width)}."
+    method = (
+        "from rows kept out of the fit"
+        if "conformal" in known
+        else "from rows of the fit that were left out in turn, no guarantee"
+    )
+    size = rows.target.with_unit(number(width))
+    found = f"hold the true value of {percent(inside)} of these rows and are {size} wide on average."
     return f"Intervals for {100 * coverage:g} % ({method}) {found}"

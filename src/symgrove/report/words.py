@@ -34,7 +34,7 @@ def percent(share: float) -> str:
     text = f"{value:.1f}" if is_near_an_end else f"{value:.0f}"
     if value not in (0, 100) and text in ("0.0", "100.0"):
         text = "below 0.1" if value < 1 else "above 99.9"
-    return f"{text.removesuffix('.0')} %".replace("-", "−")
+    return f"{text.removesuffix('.0')}\u00a0%".replace("-", "−")
 
 
 def listed(texts: Sequence[str], most: int | None = None) -> str:
