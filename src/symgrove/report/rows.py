@@ -17,7 +17,7 @@ FEWEST = 20  # rows that are worth a score
 MOST_TO_TRAIN = 10_000  # rows that other models are trained on
 
 
-class Target(NamedTuple):
+class TargetName(NamedTuple):
     """What is predicted, as the data call it; its unit, if the fit was told."""
 
     name: str
@@ -50,7 +50,7 @@ class ReportRows(NamedTuple):
         ReportRows that the model was fitted on, if they are known; copies of a row may count once.
     is_same_training : bool
         Whether the training rows are all rows that the model was fitted on, and no others.
-    target : Target
+    target : TargetName
     """
 
     X: Matrix
@@ -64,7 +64,7 @@ class ReportRows(NamedTuple):
     is_calibrated_on: bool
     n_fitted: int | None
     is_same_training: bool
-    target: Target
+    target: TargetName
 
 
 def choose_rows(model: Estimator, X: Any, y: Any, train: tuple[Any, Any] | None) -> ReportRows:
@@ -96,13 +96,13 @@ def choose_rows(model: Estimator, X: Any, y: Any, train: tuple[Any, Any] | None)
     return ReportRows(X, y, X[test], y[test], X_train, y_train, note, is_new, is_calibrated, n_fitted, is_same, target)
 
 
-def _target(model: Estimator, y: Any) -> Target:
+def _target(model: Estimator, y: Any) -> TargetName:
     """By the command line's name for it, or that of a column of a frame."""
     name = (table_of(model) or {}).get("target") or getattr(y, "name", None)
     if name is None and len(getattr(y, "columns", ())) == 1:
         name = y.columns[0]
     unit = parameters_of(model).get("target_unit")
-    return Target("the target" if name is None else str(name), str(unit) if isinstance(unit, str) else "")
+    return TargetName("the target" if name is None else str(name), str(unit) if isinstance(unit, str) else "")
 
 
 def _note(n_test: int, n_seen: int, n_calibrated: int, X_train: Matrix | None, *, is_known: bool) -> str:

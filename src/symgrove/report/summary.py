@@ -12,7 +12,7 @@ from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import classes_of, labels_of
 from symgrove.inspection import Curve
 from symgrove.report.features import Looked
-from symgrove.report.rows import ReportRows, Target
+from symgrove.report.rows import ReportRows, TargetName
 from symgrove.report.scores import BASELINES, Score, ScoreTable
 from symgrove.report.words import listed, number, percent
 
@@ -21,7 +21,7 @@ N_FEATURES = 3  # that are described
 MONOTONE = 0.9  # share of a curve's range that lies between its ends, if it is said to rise or fall
 
 
-class Summary(NamedTuple):
+class SummaryInWords(NamedTuple):
     """Sentences: what is predicted from what, how well, beside what; what matters most; what to be careful about."""
 
     what: str
@@ -32,11 +32,11 @@ class Summary(NamedTuple):
 
 def summarise_all(
     model: Estimator, rows: ReportRows, scores: ScoreTable, looked: Looked, warnings: list[str]
-) -> Summary:
+) -> SummaryInWords:
     """In words; `warnings` are those about the data."""
     told = [] if rows.is_new else [rows.note]
     told += [scores.caution] if scores.caution else []
-    return Summary(
+    return SummaryInWords(
         _what(model, rows, looked), _how_well(model, rows, scores), _matters(model, rows, looked), told + warnings
     )
 
@@ -74,7 +74,7 @@ def _how_well(model: Estimator, rows: ReportRows, scores: ScoreTable) -> list[st
     return told
 
 
-def _typical_error(target: Target, where: str, own: Score) -> str:
+def _typical_error(target: TargetName, where: str, own: Score) -> str:
     r2, _, size = own.numbers
     text = f"{where}, predictions of {target.name} are off by {target.with_unit(number(size))} on average."
     if np.isfinite(r2) and r2 > 0:
@@ -93,7 +93,7 @@ def _classes_right(model: Estimator, where: str, own: Score) -> str:
     )
 
 
-def _beside(target: Target, start: str, line: Score, *, is_classifier: bool) -> str:
+def _beside(target: TargetName, start: str, line: Score, *, is_classifier: bool) -> str:
     if is_classifier:
         return f"{start} {line.name}: {percent(line.numbers[0])} right."
     return f"{start} {line.name}: off by {target.with_unit(number(line.numbers[2]))} on average."
@@ -110,7 +110,7 @@ def _matters(model: Estimator, rows: ReportRows, looked: Looked) -> list[tuple[s
     return [(curves[0].feature, _direction(_way_to_write(model, rows.target), curves[0])) for curves in shown]
 
 
-def _way_to_write(model: Estimator, target: Target) -> Callable[[float], str]:
+def _way_to_write(model: Estimator, target: TargetName) -> Callable[[float], str]:
     """Of predictions, or of probabilities of the second class."""
     classes = classes_of(model)
     if classes is None:
