@@ -10,7 +10,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from importlib import import_module
 from typing import Any, Self
 
@@ -33,6 +33,7 @@ from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt, StopOnInterrupt
 from symgrove.evolution.loop import Control, Observer
 from symgrove.evolution.progress import Reporter
+from symgrove.evolution.remaining import OneEvolution, Outlook
 from symgrove.evolution.run import RunControl, run
 from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Stagnation, Stop, TargetError
 from symgrove.export.targets import export
@@ -246,7 +247,9 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         given: tuple[Any, Any] | None = None,
     ) -> Finished:
         """From a problem to a model; `given` is what scikit-learn's callbacks are told."""
-        return self._evolve_once(problem, limits, checkpoint, interrupt, given)
+        outlook = OneEvolution(limits.generations, is_bound=self._may_end_early(limits))
+        with self._reporting(outlook, limits) as reporter:
+            return self._evolve_once(problem, limits, checkpoint, interrupt, given, reporter)
 
     def _evolve_once(
         self,
@@ -255,13 +258,14 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         checkpoint: Checkpoint,
         interrupt: Interrupt,
         given: tuple[Any, Any] | None,
+        reporter: Reporter | None = None,
         stop_of: Callable[[Any], Stop] | None = None,
     ) -> Finished:
         """One evolution and its model; `stop_of` makes a further reason to stop from the method."""
         start = time.perf_counter()
         with ExitStack() as stack:
             method = stack.enter_context(self.make_method(problem))
-            observers = self._observers(problem, limits, stack)
+            observers: list[Any] = [*as_list(self.callbacks), *([reporter] if reporter is not None else [])]
             if given is not None and callbacks.has_callbacks(self):
                 observers.append(self._teller(problem, method, given, stack))
             stops = [*self._stops(limits), *([stop_of(method)] if stop_of is not None else [])]
@@ -279,16 +283,13 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             stops.append(TargetError(self.target_error))
         return stops
 
-    def _observers(self, problem: Problem, limits: Limits, stack: ExitStack) -> list[Observer]:
-        observers: list[Any] = as_list(self.callbacks)
-        if self.verbose:
-            more = self._work_after(problem, limits)
-            observers.append(stack.enter_context(Reporter(limits.generations, type(self).__name__, more)))
-        return observers
+    def _reporting(self, outlook: Outlook, limits: Limits) -> AbstractContextManager[Reporter | None]:
+        """What shows progress, if it is wanted."""
+        return Reporter(type(self).__name__, outlook, limits.max_time) if self.verbose else nullcontext()
 
-    def _work_after(self, problem: Problem, limits: Limits) -> float:
-        """Work that follows the last generation, in generations, to tell the time left."""
-        return 0.0
+    def _may_end_early(self, limits: Limits) -> bool:
+        """Whether the evolution may end before its last generation, and before the time is up."""
+        return len(self._stops(limits)) > 1 or early_stopping_of(self) is not None
 
     def _early_stopping(self, problem: Problem, method: Any, stack: ExitStack) -> Stagnation | None:
         early = early_stopping_of(self)

@@ -21,7 +21,6 @@ from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
-from symgrove.evolution.progress import say
 from symgrove.evolution.stopping import OutOfTime, Stop
 from symgrove.fitness.named_losses import LOSSES, NamedLoss, make_loss
 from symgrove.methods.grove.configuration import (
@@ -34,9 +33,10 @@ from symgrove.methods.grove.configuration import (
 from symgrove.methods.grove.folds import for_folds, n_folds
 from symgrove.methods.grove.many_rows import n_to_hide, rows_to_hide, settle_stack
 from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, N_PLACES, NUMBER, TeamNeeds, team_needs
+from symgrove.methods.grove.outlook import GroveOutlook
 from symgrove.methods.grove.plateau import Plateau
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_of_an_evolution, stack_of
-from symgrove.methods.grove.strength import Chosen, StrengthSearch, Surroundings, work_of
+from symgrove.methods.grove.strength import Chosen, StrengthSearch, Surroundings
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
@@ -249,18 +249,33 @@ class GroveEstimator(Estimator):
         is_auto = self.strength == "auto" and len(problem.training.X) >= self.configuration.folds.fewest_rows
         rows, many = problem.training, self.configuration.many
         hidden = rows_to_hide(rows, problem.task, problem.seed, many) if self._has_many(problem) else None
-        settings, around = self._team_settings(problem), Surroundings(checkpoint, interrupt, end, self._say)
+        settings, around = self._team_settings(problem), Surroundings(checkpoint, interrupt, end)
         regimes = self._regimes(limits.generations, rows, problem.n_given, self._room(problem))
         search = StrengthSearch(settings, regimes, rows, problem.seed, around)
         ends = is_auto and (hidden is not None or limits.generations > 0)
-        stop_of = (lambda method: self._end_of(search, method, hidden)) if ends else None
-        if limits.max_time is not None:
-            # Something follows the main evolution where rows are many, or others may have weight.
-            share = self.configuration.share_of_main if hidden is not None or len(regimes) > 1 else 1.0
-            search.end = start + self.configuration.share_of_choosing * share * limits.max_time
-            limits = limits._replace(max_time=share * limits.max_time)
-        own = problem._replace(hidden=hidden), limits, checkpoint, interrupt, given
-        main = self._evolve_once(*own, stop_of)
+        outlook = GroveOutlook(search, ends, hidden is not None, self._may_end_early(limits))
+        with self._reporting(outlook, limits) as around.reporter:
+            if limits.max_time is not None:
+                # Something follows the main evolution where rows are many, or others may have weight.
+                share = self.configuration.share_of_main if hidden is not None or len(regimes) > 1 else 1.0
+                search.end = start + self.configuration.share_of_choosing * share * limits.max_time
+                limits = limits._replace(max_time=share * limits.max_time)
+            stop_of = (lambda method: self._end_of(search, method, hidden)) if ends else None
+            own = problem._replace(hidden=hidden), limits, checkpoint, interrupt, given
+            main = self._evolve_once(*own, around.reporter, stop_of)
+            return self._settled(problem, search, main, hidden, is_auto=is_auto)
+
+    def _settled(
+        self,
+        problem: Problem,
+        search: StrengthSearch,
+        main: Finished,
+        hidden: NDArray[np.intp] | None,
+        *,
+        is_auto: bool,
+    ) -> Finished:
+        """What the fit leaves, once the main evolution is over."""
+        around, interrupt = search.around, search.around.interrupt
         if hidden is not None:  # what each team left out is known of some rows only
             main = replace(main, fitted=main.fitted._replace(outside=[]))
         is_cut = main.reason == "interrupted" or (main.reason == "max_time" and hidden is None)
@@ -322,18 +337,6 @@ class GroveEstimator(Estimator):
     @abstractmethod
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         """R², what takes its place with other losses, or accuracy on rows that were held out of whole evolutions."""
-
-    def _work_after(self, problem: Problem, limits: Limits) -> float:
-        n_rows, folds = len(problem.training.X), self.configuration.folds
-        if self.strength != "auto" or not limits.generations or self._has_many(problem):
-            return 0.0
-        regimes = self._regimes(limits.generations, problem.training, problem.n_given, self._room(problem))
-        work = sum(work_of(for_folds(regime, folds)) for regime in regimes)
-        return n_folds(n_rows, folds) * work / work_of(regimes[0]) * limits.generations
-
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            say(type(self).__name__, text)
 
     # The model
 

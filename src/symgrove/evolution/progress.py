@@ -1,79 +1,104 @@
-"""Progress on stderr: a bar on a terminal, plain lines elsewhere."""
+"""Progress on stderr: how far a fit is, what it has found, and how long it still takes."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 
+from symgrove.evolution.displays import Display, make_display
+from symgrove.evolution.remaining import Left, Outlook, Pace, in_words
 from symgrove.evolution.stopping import Progress
-
-SECONDS_BETWEEN_LINES = 2.0
 
 
 class Reporter:
-    """Observer that shows generation, best and median error, distinct programs and the time left.
+    """Shows generation, best and median error, distinct programs and the time left.
 
-    `n_more` is the work that follows the last generation, in generations.
+    It observes the main evolution; `observer` makes observers of others.
+
+    Parameters
+    ----------
+    name : str
+    outlook : Outlook
+    max_time : float, optional
+        Seconds after which the fit ends in any case.
+    clock : callable
+        Seconds since some moment.
     """
 
-    def __init__(self, generations: int, name: str, n_more: float = 0.0) -> None:
-        self.generations = generations
+    def __init__(
+        self, name: str, outlook: Outlook, max_time: float | None = None, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self.name = name
-        self.n_more = n_more
-        self._bar: Any = None
-        self._task: Any = None
-        self._last_line = -np.inf
-        self._first = generations
+        self.outlook = outlook
+        self.max_time = np.inf if max_time is None else max_time
+        self._clock = clock
+        self._start = self._before = clock()
+        self._pace = Pace(outlook.costs)
+        self._at: dict[str, int] = {}
+        self._begun: set[str] = set()
+        self._where = ""
+        self._found = ""
+        self._display: Display | None = None
 
     def __enter__(self) -> Reporter:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-            from rich.progress import Progress as Bar
-
-            columns = (
-                TextColumn(self.name),
-                BarColumn(bar_width=20),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[text]}"),
-            )
-            self._bar = Bar(*columns, console=Console(stderr=True))
-            self._bar.start()
-            self._task = self._bar.add_task(self.name, total=self.generations, text="")
+        self._display = make_display(self.name)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._display is not None:
+            text = f"{self._where}{self._found}  {self._clock() - self._start:.1f} s"
+            self._display.close(text if kind is None else None)
 
     def __call__(self, progress: Progress) -> None:
-        values = progress.values
-        errors = np.asarray(values["errors"])
-        generation = int(values["generation"])
-        text = f"best {errors.min():.5g}  median {np.median(errors):.5g}"
-        if "n_distinct" in values:
-            text += f"  distinct {values['n_distinct']}"
-        self._first = min(self._first, generation)  # a resumed run starts later
-        left = self._time_left(generation, progress.seconds)
-        if self._bar is not None:
-            self._bar.update(self._task, completed=generation, text=text + left)
-            return
-        is_last = generation >= self.generations
-        if is_last or progress.seconds - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = progress.seconds
-            line = f"{self.name}: generation {generation}/{self.generations}  {text}  {progress.seconds:.1f} s{left}"
-            print(line, file=sys.stderr, flush=True)
+        """Show a generation of the main evolution."""
+        errors = np.asarray(progress.values["errors"])
+        self._found = f"  best {errors.min():.5g}  median {np.median(errors):.5g}"
+        if "n_distinct" in progress.values:
+            self._found += f"  distinct {progress.values['n_distinct']}"
+        self._observe("main", "", progress)
 
-    def _time_left(self, generation: int, seconds: float) -> str:
-        n_done = generation - self._first
-        if not n_done:
-            return ""
-        return f", about {seconds / n_done * (self.generations - generation + self.n_more):.0f} s left"
+    def observer(self, name: str, what: str) -> Callable[[Progress], None]:
+        """An observer of another evolution of the outlook, which begins now; `what` it is for people."""
+        self._at.setdefault(name, 0)
+        return partial(self._observe, name, f"{what}, ")
+
+    def say(self, what: str, begins: str | None = None) -> None:
+        """Show a step that is no evolution; `begins` is its name in the outlook."""
+        if begins is not None:
+            self._at.setdefault(begins, 0)
+        self._where = what
+        self._show(is_step=True)
+
+    def _observe(self, name: str, what: str, progress: Progress) -> None:
+        generation, now = int(progress.values["generation"]), self._clock()
+        if name in self._begun and generation > self._at[name]:  # a resumed run begins later
+            self._pace.note(name, generation, now - self._before)
+        self._begun.add(name)
+        self._at[name], self._before = generation, now
+        last = max((s.last for own in self.outlook.outcomes(self._at) for s in own.stages if s.name == name), default=0)
+        self._where = f"{what}generation {generation}/{max(last, generation)}"
+        self._show(is_step=False)
+
+    def _show(self, *, is_step: bool) -> None:
+        if self._display is None:
+            return
+        seconds = self._clock() - self._start
+        left = self._left(seconds)
+        words = "" if left is None else f", {in_words(left, is_bound=self.outlook.is_bound)}"
+        share = 0.0 if left is None else seconds / (seconds + left.expected)
+        text = f"{self._where}{self._found}  {seconds:.1f} s{words}"
+        self._display.show(share, text, seconds, is_step=is_step)
+
+    def _left(self, seconds: float) -> Left | None:
+        found = self._pace.left(self.outlook.outcomes(self._at))
+        return None if found is None else found.within(self.max_time - seconds)
 
 
 def say(name: str, text: str) -> None:

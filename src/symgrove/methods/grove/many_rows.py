@@ -24,7 +24,7 @@ from symgrove.methods.grove.configuration import ManyRows, Regime
 from symgrove.methods.grove.pooling import SHARE_OF_POOL, bytes_of_sums, levels_of, pool_sums
 from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
 from symgrove.methods.grove.setup import TeamSettings
-from symgrove.methods.grove.strength import Chosen, Surroundings, grow
+from symgrove.methods.grove.strength import COEFFICIENTS, Chosen, Surroundings, grow
 from symgrove.methods.grove.weights import weigh
 from symgrove.methods.problem import Rows
 from symgrove.models.stack import Stack
@@ -90,7 +90,7 @@ def settle_stack(
         last = replace(regime, snapshots=regime.snapshots[-1:])
         for teams in grow(settings, last, training, seed, around, hidden):
             found[f"{regime.name} {last.snapshots[0]}"] = teams, regime
-    around.tell("coefficients on all rows")
+    around.tell("coefficients on all rows", COEFFICIENTS)
     levels: dict[str, _Level] = {}
     for name, (teams, regime) in found.items():
         has_room = bytes_of_sums(teams.programs.size) < SHARE_OF_POOL * settings.memory_budget

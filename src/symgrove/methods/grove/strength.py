@@ -15,7 +15,7 @@ through the one loop; what is done is in the checkpoint, so that a fit that is k
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from symgrove.evolution.checkpoint import Arrays, Checkpoint, fingerprint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.loop import Control
+from symgrove.evolution.progress import Reporter
 from symgrove.evolution.run import Result, RunControl, run
 from symgrove.evolution.stopping import MaxGenerations, OutOfTime, Progress, Stop
 from symgrove.fitness.named_losses import Squared
@@ -51,6 +52,7 @@ from symgrove.rng import stream
 Matrix = NDArray[np.float64]
 # Parts of the checkpoint: of the regimes and what was predicted, of the evolution under way, of levels, of histories.
 DONE, RUN, LEVEL, HISTORY = "strength/done/", "strength/run/", "strength/level/", "strength/history/"
+COEFFICIENTS = "coefficients"  # what follows evolutions on many rows
 BEFORE_CHOOSING = 10  # generations of the main evolution
 
 
@@ -78,8 +80,8 @@ class Surroundings:
     interrupt : Interrupt
     end : float
         When the time is up.
-    tell : callable
-        Shows a line of progress.
+    reporter : Reporter, optional
+        Shows progress.
     histories : dict
         Of each evolution, by its name.
     """
@@ -87,7 +89,7 @@ class Surroundings:
     checkpoint: Checkpoint
     interrupt: Interrupt
     end: float = np.inf
-    tell: Callable[[str], None] = lambda text: None
+    reporter: Reporter | None = None
     histories: dict[str, Arrays] = field(default_factory=dict)
 
     def run_to(
@@ -95,8 +97,10 @@ class Surroundings:
     ) -> Result:
         """Evolve up to this generation; OutOfTime if someone wants to stop before. `save` keeps what comes of it."""
         now = time.perf_counter()
+        what = "choosing the strength" if name.startswith("folds ") else name
         loop = Control(
             [MaxGenerations(generation)],
+            [] if self.reporter is None else [self.reporter.observer(name, what)],
             max_time=None if np.isinf(self.end) else max(self.end - now, 0.0),
             start=now,
             interrupt=self.interrupt,
@@ -106,6 +110,11 @@ class Surroundings:
             raise OutOfTime
         self.histories[name] = result.history
         return result
+
+    def tell(self, text: str, begins: str | None = None) -> None:
+        """Show a step; `begins` is its name in the plan."""
+        if self.reporter is not None:
+            self.reporter.say(text, begins)
 
     def save(self, part: str, arrays: Arrays, name: str, *, is_last: bool) -> None:
         """What came of an evolution, with its history; after the last time the evolution itself is not needed."""
@@ -138,7 +147,9 @@ def choose_strength(
     folds = rows_of_folds(training, seed, rules, is_logistic=not settings.losses)
     record = _Record.begin_or_resume(levels, folds, around)
     for r, regime in enumerate(cheaper):
-        around.tell(f"choosing the strength: {regime.name}, rows held out {len(folds.held_out)} times")
+        around.tell(
+            f"choosing the strength: {regime.name}, rows held out {len(folds.held_out)} times", f"folds {regime.name}"
+        )
         own_seed = int(stream(seed, "folds of a regime", r).integers(2**31))
         _predict_levels(settings, regime, folds, own_seed, record, min(regimes[r].n_populations, regimes[r].n_teams))
     good = [i for regime in cheaper for i in record.good(settings, regime, training)]
@@ -277,12 +288,6 @@ def grow(
                 state = result.state
                 around.save(part, method.to_arrays(state), name, is_last=generation == regime.snapshots[-1])
             yield to_teams(settings, method, state, training)
-
-
-def work_of(regime: Regime) -> float:
-    """About what a regime costs, to tell the time left: by its candidates and by its teams, alike in the default."""
-    n_candidates = regime.n_populations * regime.rules.population_size
-    return regime.snapshots[-1] * (n_candidates / 5000 + regime.n_teams / 50)
 
 
 class Chosen(NamedTuple):

@@ -1,0 +1,71 @@
+"""Where progress is shown: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol
+
+N_STEPS = 1000  # of a bar
+SECONDS_BETWEEN_LINES = 2.0
+
+
+class Display(Protocol):
+    """Shows one line of progress, again and again."""
+
+    def show(self, share: float, text: str, seconds: float, *, is_step: bool) -> None:
+        """The share of the work that is done, and more; a step is shown however shortly it comes after another."""
+        ...
+
+    def close(self, text: str | None) -> None:
+        """The last line, or None if the work was broken off."""
+        ...
+
+
+class Lines:
+    """Plain lines, now and then."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._last = -SECONDS_BETWEEN_LINES
+
+    def show(self, share: float, text: str, seconds: float, *, is_step: bool) -> None:
+        if is_step or seconds - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = seconds
+            print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+
+    def close(self, text: str | None) -> None:
+        if text is not None:
+            print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+
+
+class TerminalBar:
+    """A bar and its text on one line, cut where the terminal ends."""
+
+    def __init__(self, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+        from rich.table import Column
+
+        rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        columns = (
+            TextColumn(name, markup=False, table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[text]}", markup=False, table_column=rest),
+        )
+        self._bar: Any = Bar(*columns, console=Console(stderr=True), expand=True)
+        self._bar.start()
+        self._task = self._bar.add_task(name, total=N_STEPS, text="")
+
+    def show(self, share: float, text: str, seconds: float, *, is_step: bool) -> None:
+        self._bar.update(self._task, completed=N_STEPS * share, text=text)
+
+    def close(self, text: str | None) -> None:
+        if text is not None:
+            self._bar.update(self._task, completed=N_STEPS, text=text)
+        self._bar.stop()
+
+
+def make_display(name: str) -> Display:
+    """What suits the place that standard error goes to."""
+    return TerminalBar(name) if sys.stderr.isatty() else Lines(name)
