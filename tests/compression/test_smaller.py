@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
+from sklearn.datasets import load_iris, make_friedman1
 from sklearn.linear_model import LinearRegression
 
 import symgrove as sg
@@ -102,34 +102,11 @@ def test_what_holds_no_longer_is_gone():
     assert np.isfinite(smaller.calibrate(X[150:], y[150:]).predict_interval(X)).all()
 
 
-@pytest.mark.parametrize("kind", [sg.TwoSEGPRegressor, sg.GroveRegressor, sg.TwoSEGPClassifier])
-def test_distilling(kind, tmp_path):
-    if hasattr(kind, "predict_proba"):
-        X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    else:
-        X, y = data_for(0)
-    half = len(X) // 2
-    model = kind(**{**METHODS[kind], "generations": 15, "population_size": 200}).fit(X[:half], y[:half])
-    smaller = sg.distill(model, X, max_size=30, generations=30)
-    assert type(smaller.model) is (sg.GroveClassifier if hasattr(kind, "predict_proba") else sg.GroveRegressor)
-    assert smaller.error_before == 0  # the teacher is the measure
-    assert size_of(smaller.model) == smaller.path[smaller.chosen].size <= 30
-    assert len(smaller.model.ensemble_) == 1
-    assert any(name in smaller.model.ensemble_[0].formula for name in X.columns)
-    if hasattr(kind, "predict_proba"):
-        assert np.mean(smaller.model.predict(X) == model.predict(X)) > 0.85
-    else:
-        assert np.corrcoef(smaller.model.predict(X), model.predict(X))[0, 1] > 0.8
-    smaller.model.save(tmp_path / "m.json")
-    assert np.array_equal(sg.load(tmp_path / "m.json").predict(X), smaller.model.predict(X))
-    judged = sg.distill(model, X, y, max_size=30, generations=5)
-    assert judged.error_before > 0
-
-
 def test_the_report_knows_what_made_a_smaller_model():
     X, y = data_for(0)
     model = sg.TwoSEGPRegressor(**METHODS[sg.TwoSEGPRegressor]).fit(X[:100], y[:100])
-    for smaller in (sg.simplify_ensemble(model, X[100:200], y[100:200]), sg.distill(model, X[100:200], y[100:200])):
+    given = model, X[100:200], y[100:200]
+    for smaller in (sg.simplify_ensemble(*given), sg.distill(*given, effort="quick", max_size=5)):
         for rows in (slice(0, 100), slice(100, 200)):
             assert "The model was fitted on these 100 rows" in choose_rows(smaller.model, X[rows], y[rows], None).note
         assert choose_rows(smaller.model, X[200:], y[200:], None).is_new

@@ -208,6 +208,6 @@ def test_a_categorical_column_is_one_feature_in_every_question(fitted):
     smaller = sg.simplify_ensemble(fitted, X, y).model
     assert said(smaller, X).shape == said(fitted, X).shape
     assert smaller.feature_importances_.shape == (3,)
-    taught = sg.distill(fitted, X, generations=2).model
+    taught = sg.distill(fitted, X, effort="quick", max_size=5).model
     assert taught.n_features_in_ == 3
     assert np.isfinite(said(taught, X)).all()

@@ -54,7 +54,7 @@ from symgrove.models.model import LeftOut, Model, Names
 from symgrove.models.out_of_bag import pack_samples
 from symgrove.models.plan import Plan
 from symgrove.models.probabilities import Correction
-from symgrove.models.seen_rows import seen_rows
+from symgrove.models.seen_rows import said_left_out, seen_rows
 from symgrove.models.task import Task
 
 Matrix = NDArray[np.float64]
@@ -337,6 +337,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         self.feature_importances_ = model.importances(training.X, problem.seed, *owners)
         self._learn(problem, left_out)
         self._seen = rows_seen(problem)
+        self._said = said_left_out(training.X, training.targets, None if left_out is None else left_out.prediction)
 
     def _set_out_of_bag(self, problem: Problem, left_out: LeftOut) -> None:
         training = problem.training

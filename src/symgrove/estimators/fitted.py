@@ -23,7 +23,7 @@ from symgrove.models.out_of_bag import RowsLeftOut
 from symgrove.models.plan import Plan
 from symgrove.models.probabilities import Correction
 from symgrove.models.program_model import ProgramModel
-from symgrove.models.seen_rows import Marks
+from symgrove.models.seen_rows import Marks, SaidLeftOut
 from symgrove.models.task import Regression
 
 Matrix = NDArray[np.float64]
@@ -103,6 +103,12 @@ def seen_by(estimator: Estimator) -> dict[str, Marks | None]:
 def left_out_by(estimator: Estimator) -> RowsLeftOut | None:
     """Training rows that members left out; files do not hold them."""
     return getattr(estimator, "_outside", None)
+
+
+def said_left_out(estimator: Estimator, marks: Marks) -> Matrix:
+    """What its parts that were not fitted on rows predict for them, by marks; NaN where that is not known."""
+    said: SaidLeftOut | None = getattr(estimator, "_said", None)  # files do not hold it
+    return np.full(marks.size, np.nan) if said is None else said.of(marks)
 
 
 def score_left_out(estimator: Estimator) -> ScoreLeftOut:

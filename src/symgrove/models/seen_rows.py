@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,29 @@ def join_marks(first: Marks | None, second: Marks | None) -> Marks | None:
     if first is None or second is None or first.size + second.size > MOST_ROWS:
         return None
     return np.union1d(first, second)
+
+
+class SaidLeftOut(NamedTuple):
+    """What parts of a model predict for training rows that they were not fitted on; marks are sorted."""
+
+    marks: Marks
+    predictions: Matrix
+
+    def of(self, marks: Marks) -> Matrix:
+        """Of rows, by their marks; NaN where nothing is known."""
+        if not self.marks.size:
+            return np.full(marks.size, np.nan)
+        places = np.minimum(np.searchsorted(self.marks, marks), self.marks.size - 1)
+        return np.where(self.marks[places] == marks, self.predictions[places], np.nan)
+
+
+def said_left_out(X: Matrix, targets: Matrix, predictions: Matrix | None) -> SaidLeftOut | None:
+    """Of one target; None if there are several, too many rows or no predictions."""
+    if predictions is None or len(targets) > 1 or len(X) > MOST_ROWS:
+        return None
+    marks = marks_of(X, targets)
+    order = np.argsort(marks, kind="stable")
+    return SaidLeftOut(marks[order], predictions[0, order])
 
 
 def to_text(marks: Marks) -> str:

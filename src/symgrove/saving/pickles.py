@@ -23,6 +23,7 @@ _MADE_ANEW = (
     "_uncertainty",
     "_seen",
     "_outside",
+    "_said",
 )
 
 

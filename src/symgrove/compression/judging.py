@@ -1,0 +1,92 @@
+"""Rows that teach one formula, rows that judge it, and what the model that teaches says of those unseen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import classes_of, said_left_out, score_left_out, seen_by
+from symgrove.models.seen_rows import marks_of
+from symgrove.rng import stream
+
+Matrix = NDArray[np.float64]
+FEWEST_ROWS = 20  # to teach, and to judge if they are new
+# Rows held out to judge: a fifth, or of few rows more, but at most half of them.
+SHARE, ENOUGH = 0.2, 100
+# What the rows that judge are: new to both, new to the formula and left out by parts of the model, or compared with it.
+NEW_ROWS, HELD_OUT, PREDICTIONS = "new rows", "rows held out", "the model's predictions"
+
+
+class Judging(NamedTuple):
+    """How a formula is judged.
+
+    Attributes
+    ----------
+    taught, judging : arrays of places of rows
+    before : (n_judging,)
+        What the model predicts for the rows that judge.
+    score_before : float
+        Its R² or accuracy without having seen them, as far as that is known; else NaN.
+    rows : str
+        Which rows judge.
+    """
+
+    taught: NDArray[np.intp]
+    judging: NDArray[np.intp]
+    before: Matrix
+    score_before: float
+    rows: str
+
+
+def judging_of(model: Estimator, X: Matrix, teacher: Matrix, targets: Matrix | None, seed: int) -> Judging:
+    """Split rows of features; `teacher` is what the model predicts for them.
+
+    Rows that the model was not fitted on judge, if there are both kinds. Of rows that are all new, and of rows that
+    were all seen, some are held out of the teaching; of rows that were seen, the model's predictions are those of its
+    parts that were fitted without them.
+    """
+    if targets is None:
+        judging = _some(np.arange(len(X)), None, len(X), seed)
+        taught = np.setdiff1d(np.arange(len(X)), judging)
+        return Judging(taught, judging, teacher[judging], 1.0, PREDICTIONS)
+    marks, fit = marks_of(X, targets[None]), seen_by(model).get("fit")
+    is_new = np.zeros(len(X), dtype=bool) if fit is None else ~np.isin(marks, fit)
+    said = np.where(is_new, teacher, said_left_out(model, marks))
+    n_new, n_known = is_new.sum(), np.isfinite(said).sum()
+    if min(n_new, len(X) - n_new) >= FEWEST_ROWS:
+        judging = np.flatnonzero(is_new)
+    else:  # those of which the model says something without having seen them, if they are enough
+        places = np.flatnonzero(np.isfinite(said)) if n_known >= FEWEST_ROWS else np.arange(len(X))
+        judging = _some(places, None if classes_of(model) is None else targets, len(X), seed)
+    taught = np.setdiff1d(np.arange(len(X)), judging)
+    rows = NEW_ROWS if is_new[judging].all() else HELD_OUT
+    if np.isfinite(said[judging]).all():
+        return Judging(taught, judging, said[judging], score_of(model, targets[judging], said[judging]), rows)
+    known = score_left_out(model)  # of all rows of the fit
+    return Judging(taught, judging, teacher[judging], np.nan if known.is_of_loss else float(known.value), rows)
+
+
+def _some(places: NDArray[np.intp], labels: Matrix | None, n_rows: int, seed: int) -> NDArray[np.intp]:
+    """Some rows to hold out of so many; each class has its share."""
+    order = stream(seed, "judging").permutation(places)
+    if labels is not None:
+        order = order[np.argsort(labels[order], kind="stable")]
+    n_some = int(min(max(SHARE * n_rows, ENOUGH), n_rows / 2, order.size))
+    steps = np.floor(np.arange(n_some) * (order.size / n_some)).astype(np.intp)  # through the classes
+    return np.sort(order[steps])
+
+
+def measure_of(model: Estimator) -> str:
+    """What scores are."""
+    return "R²" if classes_of(model) is None else "accuracy"
+
+
+def score_of(model: Estimator, targets: Matrix, said: Matrix) -> float:
+    """R², or the share of rows whose class is right; of classes, both are shares of the second."""
+    if classes_of(model) is not None:
+        return float(np.mean((said > 0.5) == (targets > 0.5)))
+    variation = float(np.sum((targets - targets.mean()) ** 2))
+    return 1.0 - float(np.sum((targets - said) ** 2)) / variation if variation > 0 else np.nan
