@@ -6,12 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symgrove import CpuEngine, Forest, bootstrap_counts, make_dataset, row_loss
+from symgrove.engines.base import WeightedTerms
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre
 from symgrove.fitness.named_losses import Deviation
 from symgrove.fitness.scaling import Scaling
 from tests.naive import fitness as naive_fitness
 from tests.naive import programs as naive
+from tests.naive import teams as naive_teams
 from tests.strategies import ALL, plant, programs, random_data
 
 ENGINES = {
@@ -73,6 +75,29 @@ def test_outputs_of_all_primitives_are_those_of_the_trees_to_rounding(make_engin
             doubt = 100 * np.abs(naive.evaluate(program, X * (1 + 1e-13)) - expected)
             agrees = np.abs(output - expected) <= 1e-9 * (1 + np.abs(expected)) + doubt
         assert (agrees | ~np.isfinite(expected) | ~np.isfinite(doubt)).all()
+
+
+@settings(max_examples=12, deadline=None)
+@given(population=st.lists(programs(functions=EXACT), min_size=1, max_size=10), n_rows=st.sampled_from([1, 40, 2600]))
+def test_weighted_sums_are_of_terms_within_limits(make_engine, dtype, population, n_rows):
+    forest = Forest(3, ALL)
+    # Roots that are infinite, and that are not a number.
+    hostile = ("div", ("constant", 1e300), ("constant", 1e-300))
+    population = [*population, hostile, ("sub", hostile, hostile)]
+    roots, population = distinct_roots(forest, population)
+    X, y = random_data(1, n_rows, dtype=dtype)
+    engine = make_engine(make_dataset(X, y, dtype))
+    rng = np.random.default_rng(len(roots))
+    centre, factor = rng.normal(size=len(roots)), rng.lognormal(size=len(roots))
+    limits = np.sort(rng.normal(size=(2, len(roots))), axis=0) * rng.choice([1.0, np.inf], size=len(roots))
+    n_entries = rng.integers(0, 4, size=len(roots))
+    first = np.concatenate([[0], np.cumsum(n_entries)])
+    entries = rng.integers(0, 5, size=first[-1]), rng.normal(size=first[-1])
+    terms = WeightedTerms(centre, factor, *limits, first, *entries, 5)
+    expected = naive_teams.weighted_sums(engine.outputs(forest, roots), terms)
+    found = engine.weighted_sums(forest, roots, terms)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(engine.weighted_sums(forest, roots, terms), found)
 
 
 def test_moments_are_weighted_sums_about_the_centre(make_engine, dtype):

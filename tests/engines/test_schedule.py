@@ -98,20 +98,23 @@ def test_levels_are_as_defined(situation):
     assert levels(schedule).tolist() == naive_schedules.levels(named_steps(schedule))
 
 
-@given(situations())
-def test_rows_are_shared_by_results_that_do_not_exist_at_once(situation):
+@given(situations(), st.booleans())
+def test_rows_are_shared_by_results_that_do_not_exist_at_once(situation, with_roots):
     schedule = schedule_of(situation)
     steps = named_steps(schedule)
-    rows, n_rows = share_scratch(schedule)
-    assert n_rows == naive_schedules.n_rows(steps)
+    rows, n_rows = share_scratch(schedule, with_roots=with_roots)
+    kinds = ("root", "scratch") if with_roots else ("scratch",)
+    assert n_rows == naive_schedules.n_rows(steps, kinds)
+    first = {"root": 0, "scratch": schedule.n_roots if with_roots else 0}
+    row_of = {(kind, i): rows[first[kind] + i] for _, _, (kind, i), *_ in steps if kind in kinds}
     held = {}
     for _, _, out, *operands in steps:
-        read = [rows[i] for kind, i in operands if kind == "scratch"]
-        assert [held[row] for row in read] == [i for kind, i in operands if kind == "scratch"]
-        if out[0] == "scratch":
-            assert rows[out[1]] not in read
-            assert rows[out[1]] < n_rows
-            held[rows[out[1]]] = out[1]
+        read = [operand for operand in operands if operand in row_of]
+        assert [held[row_of[operand]] for operand in read] == read
+        if out in row_of:
+            assert row_of[out] not in [row_of[operand] for operand in read]
+            assert 0 <= row_of[out] < n_rows
+            held[row_of[out]] = out
 
 
 @given(situations(), st.randoms(use_true_random=False))

@@ -54,11 +54,12 @@ def levels(steps):
     return [level(k) for k in range(len(steps))]
 
 
-def n_rows(steps):
-    """The largest number of scratch results that exist during a step: written in it or before, read in it or after."""
+def n_rows(steps, kinds):
+    """The largest number of results of these kinds that exist during a step: written in it or before, read in it or
+    after, or written in it."""
     most = 0
     for k in range(len(steps)):
-        written = {out for _, _, out, *_ in steps[: k + 1] if out[0] == "scratch"}
+        written = {out for _, _, out, *_ in steps[: k + 1] if out[0] in kinds}
         read = {operand for step in steps[k:] for operand in step[3:]}
         most = max(most, len(written & (read | {steps[k][2]})))
     return most

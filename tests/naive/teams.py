@@ -33,3 +33,16 @@ def standardize(outputs, weight):
     if spread <= 1e-5 * (1 + abs(centre)):
         return None
     return centre, spread, (outputs - centre) / spread
+
+
+def weighted_sums(outputs, terms):
+    """Sums of terms on every row, one after the other: centred, scaled, within limits, 0 where not finite."""
+    sums = np.zeros((terms.n_members, outputs.shape[1]))
+    for p, output in enumerate(outputs):
+        for row, o in enumerate(output.tolist()):
+            with np.errstate(all="ignore"):
+                z = (np.float64(o) - terms.centre[p]) * terms.factor[p]
+            z = max(min(z, terms.high[p]), terms.low[p]) if z == z else z
+            for entry in range(terms.first[p], terms.first[p + 1]):
+                sums[terms.member[entry], row] += terms.coefficient[entry] * (z if np.isfinite(z) else 0.0)
+    return sums

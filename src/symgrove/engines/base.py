@@ -7,7 +7,7 @@ losses, selection) is shared by all engines. Sums add over row blocks, threads a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,31 @@ DEFAULT_MEMORY_BUDGET = 2 << 30
 # vectors, and how many more it may have at once while it writes those that are to be kept.
 SHARE_OF_VECTORS = 0.95
 VECTORS_WRITTEN_AT_A_TIME = 64
+
+
+class WeightedTerms(NamedTuple):
+    """Sums of terms: a term is a program's output, centred, scaled, and kept within limits; 0 where it is not finite.
+
+    Attributes
+    ----------
+    centre, factor, low, high : (n_programs,)
+        The centre is subtracted first.
+    first : (n_programs + 1,)
+        Program p enters the sums `member[first[p]:first[p + 1]]`, with the coefficients there.
+    member : (n_entries,)
+    coefficient : (n_entries,)
+    n_members : int
+        Sums.
+    """
+
+    centre: Matrix
+    factor: Matrix
+    low: Matrix
+    high: Matrix
+    first: NDArray[np.int64]
+    member: NDArray[np.int64]
+    coefficient: Matrix
+    n_members: int
 
 
 class Vectors(Protocol):
@@ -156,6 +181,14 @@ class Engine(Protocol):
         self, forest: Forest, roots: Roots, rows: slice | NDArray[np.intp] | None = None
     ) -> NDArray[np.floating]:
         """Outputs of every program, (n_programs, n_rows), on the host; or on a range of rows, or on some rows."""
+        ...
+
+    def weighted_sums(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> Matrix:
+        """Sums of terms on every row, (n_members, n_rows) in float64, on the host.
+
+        One pass over the rows; outputs are read as soon as they are there, and lie nowhere. A row's sums do not depend
+        on the rows beside it.
+        """
         ...
 
     # Vectors that stay

@@ -23,9 +23,10 @@ from symgrove.engines.base import (
     SHARE_OF_VECTORS,
     VECTORS_WRITTEN_AT_A_TIME,
     Roots,
+    WeightedTerms,
 )
 from symgrove.engines.blocks import BlockTable
-from symgrove.engines.passes import ExactMomentPass, MomentPass, OutputPass, Pass, WritePass, error_pass
+from symgrove.engines.passes import ExactMomentPass, MomentPass, OutputPass, Pass, SumPass, WritePass, error_pass
 from symgrove.engines.placing import PlacedSchedule, place
 from symgrove.engines.resident import HostOperations, HostVectors, Room, vectors_at, vectors_in
 from symgrove.engines.schedule import make_schedule
@@ -257,6 +258,13 @@ class CpuEngine(HostOperations):
         return out
 
     @_locked
+    def weighted_sums(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> NDArray[np.float64]:
+        sums = np.zeros((terms.n_members, self.n_rows))
+        for programs, plan in self._plans(forest, as_roots(forest, roots), 0, in_passing=True):
+            self._run(plan, SumPass(plan, programs, terms, sums))
+        return sums
+
+    @_locked
     def collected(self, forest: Forest, ids: NDArray[np.int64]) -> None:
         if forest is self._forest and forest.epoch == self._epoch + 1:
             self._store.collected(ids)
@@ -326,10 +334,11 @@ class CpuEngine(HostOperations):
         *,
         keep_roots: bool = False,
         has_rows: bool = False,
+        in_passing: bool = False,
     ) -> Iterator[tuple[NDArray[np.intp], PlacedSchedule]]:
         """Plans for batches of programs whose buffers stay within the budget, with the positions of the programs.
 
-        With `has_rows`, outputs go to rows of their own, not to buffers.
+        With `has_rows`, outputs go to rows of their own, not to buffers; with `in_passing`, they are read at once.
         Each plan is run before the next is made, because running it fills vectors that the next may use.
         """
         if samples is not None and samples.counts.shape[1:] != (self.data.n_rows,):
@@ -343,7 +352,7 @@ class CpuEngine(HostOperations):
         waiting = [slice(0, roots.size)] if roots.size else []
         while waiting:
             part = waiting.pop()
-            plan = self._plan(forest, roots[part], keep_roots)
+            plan = self._plan(forest, roots[part], keep_roots, in_passing)
             needed = N_WORKSPACES * self._workspace_bytes(plan, n_columns, has_rows=has_rows)
             if needed > self._workspace_room:
                 n_roots = part.stop - part.start
@@ -357,10 +366,10 @@ class CpuEngine(HostOperations):
                 continue
             yield order[part], plan
 
-    def _plan(self, forest: Forest, roots: Roots, keep_roots: bool) -> PlacedSchedule:
+    def _plan(self, forest: Forest, roots: Roots, keep_roots: bool, in_passing: bool) -> PlacedSchedule:
         schedule = make_schedule(forest, roots, self._store, self.blocks.epsilon, self.dtype, keep_roots)
         self.blocks.compile(np.flatnonzero(np.bincount(schedule.steps.code)))
-        return place(schedule, self._feature_address, self._store.addresses)
+        return place(schedule, self._feature_address, self._store.addresses, in_passing=in_passing)
 
     def _know(self, forest: Forest) -> None:
         """Forget what is known of another forest, or of this one before it dropped nodes unheard."""
@@ -432,7 +441,11 @@ class CpuEngine(HostOperations):
             BLOCK_ROWS,
         )
         schedule = plan.schedule
-        evaluation_kernels.run_steps(plan.steps, schedule.scalars, schedule.n_steps, self.blocks.addresses, frame)
+        work = plan.steps, schedule.scalars, schedule.n_steps, self.blocks.addresses, frame
+        if isinstance(look, SumPass):
+            evaluation_kernels.run_and_add(*work, look.program_of, look.terms, scratch, values)
+        else:
+            evaluation_kernels.run_steps(*work)
         if is_first:
             look.start(values, panel.stop - panel.start)
         partial = look.reduce(workspace, panel)

@@ -68,6 +68,41 @@ def run_steps(steps, scalars, n_steps, blocks, frame):
 
 
 @subroutine
+def read_term(values, n_rows, centre, factor, low, high, out):
+    """A term from its program's outputs on a block."""
+    for i in range(n_rows):
+        z = (np.float64(values[i]) - centre) * factor
+        z = low if z < low else z
+        z = high if z > high else z
+        out[i] = z if z - z == 0.0 else 0.0
+
+
+@kernel
+def run_and_add(steps, scalars, n_steps, blocks, frame, program_of, terms, scratch, sums):
+    """Compute all steps on a panel, block by block, and add each program's term to its sums as soon as it is there.
+
+    `program_of` a step is the program whose output it writes, or -1; outputs lie in scratch rows.
+    """
+    term = np.empty(frame.block_rows, dtype=np.float64)
+    for start in range(0, frame.n_rows, frame.block_rows):
+        n_rows = min(frame.block_rows, frame.n_rows - start)
+        row = frame.first_row + start
+        for k in range(n_steps):
+            out = locate(steps.out[k], frame, start)
+            left = locate(steps.left[k], frame, start)
+            right = locate(steps.right[k], frame, start)
+            call_block(blocks[steps.code[k]], out, left, right, n_rows, scalars[k])
+            p = program_of[k]
+            if p >= 0:
+                values = scratch[-1 - steps.out[k]]
+                read_term(values, n_rows, terms.centre[p], terms.factor[p], terms.low[p], terms.high[p], term)
+                for entry in range(terms.first[p], terms.first[p + 1]):
+                    own, coefficient = sums[terms.member[entry]][row : row + n_rows], terms.coefficient[entry]
+                    for i in range(n_rows):
+                        own[i] += coefficient * term[i]
+
+
+@subroutine
 def sorted_middle(looks):
     """Median of a few numbers, which are sorted in place by insertion."""
     for k in range(1, looks.size):

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from symgrove._jit import Block
 from symgrove.blas import product
 from symgrove.engines import evaluation_kernels
+from symgrove.engines.base import WeightedTerms
+from symgrove.engines.placing import PlacedSchedule
 from symgrove.engines.workspace import Workspace
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre, Samples
@@ -280,6 +282,30 @@ class WritePass:
 
     def __init__(self, results: Float) -> None:
         self.results: Float | None = results
+
+    def start(self, values: Float, n_rows: int) -> None:
+        """Nothing is learnt from the first panel."""
+
+    def reduce(self, workspace: Workspace, rows: slice) -> None:
+        """There is nothing left to do."""
+
+    def merge(self, total: None, partial: None) -> None:
+        """There is nothing to merge."""
+
+
+class SumPass:
+    """Sums of terms, whose programs' outputs are read in passing; added to rows of an array."""
+
+    n_columns = 0
+
+    def __init__(
+        self, plan: PlacedSchedule, programs: NDArray[np.intp], terms: WeightedTerms, sums: NDArray[np.float64]
+    ) -> None:
+        self.results: Float | None = sums
+        self.terms = terms
+        root = plan.schedule.steps.out - plan.schedule.ranges.roots
+        is_root = (root >= 0) & (root < programs.size)
+        self.program_of = np.where(is_root, programs[np.where(is_root, root, 0)], -1)
 
     def start(self, values: Float, n_rows: int) -> None:
         """Nothing is learnt from the first panel."""

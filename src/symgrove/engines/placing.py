@@ -13,25 +13,34 @@ from symgrove.engines.schedule import Schedule, share_scratch
 
 @dataclass(frozen=True)
 class PlacedSchedule:
-    """A schedule, and its steps with places for slots; `n_scratch_rows` are shared by all scratch slots."""
+    """A schedule, and its steps with places for slots.
+
+    `n_roots` outputs have rows of their own; `n_scratch_rows` are shared by all scratch slots, and by the outputs if
+    these have none.
+    """
 
     schedule: Schedule
     steps: PlacedSteps
+    n_roots: int
     n_scratch_rows: int
-
-    @property
-    def n_roots(self) -> int:
-        return self.schedule.n_roots
 
 
 def place(
-    schedule: Schedule, feature_addresses: NDArray[np.int64], vector_addresses: NDArray[np.int64]
+    schedule: Schedule,
+    feature_addresses: NDArray[np.int64],
+    vector_addresses: NDArray[np.int64],
+    *,
+    in_passing: bool = False,
 ) -> PlacedSchedule:
-    """Find the place of every slot, given the addresses of the features and of the store's slots."""
-    rows, n_rows = share_scratch(schedule)
-    outputs = np.arange(schedule.n_roots)
-    place_of_slot = np.concatenate([feature_addresses, vector_addresses, -1 - outputs, -1 - schedule.n_roots - rows])
+    """Find the place of every slot, given the addresses of the features and of the store's slots.
+
+    With `in_passing`, outputs are read as soon as they are written, and lie in scratch rows.
+    """
+    rows, n_rows = share_scratch(schedule, with_roots=in_passing)
+    n_roots = 0 if in_passing else schedule.n_roots
+    outputs = np.arange(n_roots)
+    place_of_slot = np.concatenate([feature_addresses, vector_addresses, -1 - outputs, -1 - n_roots - rows])
     code, out, left, right = schedule.steps
     # An operand that is not there, -1, gets the last place; its block does not read it.
     steps = PlacedSteps(code, place_of_slot[out], place_of_slot[left], place_of_slot[right])
-    return PlacedSchedule(schedule, steps, n_rows)
+    return PlacedSchedule(schedule, steps, n_roots, n_rows)

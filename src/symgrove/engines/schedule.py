@@ -126,12 +126,14 @@ def levels(schedule: Schedule) -> NDArray[np.int64]:
     return found
 
 
-def share_scratch(schedule: Schedule) -> tuple[NDArray[np.int64], int]:
+def share_scratch(schedule: Schedule, *, with_roots: bool = False) -> tuple[NDArray[np.int64], int]:
     """A row for each scratch slot, and the number of rows, for steps that run one after the other.
 
     A row is used again after the last step that reads it, so that few are needed. In another order, steps would
-    overwrite what others still read.
+    overwrite what others still read. With roots, which come first, their outputs are there when they are written, and
+    until the last step that reads them.
     """
-    rows = np.full(schedule.n_scratch, -1, dtype=np.int64)
-    free = np.empty(schedule.n_scratch, dtype=np.int64)
-    return rows, schedule_kernels.share_rows(schedule.steps, schedule.ranges.scratch, free, rows)
+    first = schedule.ranges.roots if with_roots else schedule.ranges.scratch
+    rows = np.full(schedule.ranges.scratch + schedule.n_scratch - first, -1, dtype=np.int64)
+    free = np.empty(rows.size, dtype=np.int64)
+    return rows, schedule_kernels.share_rows(schedule.steps, first, free, rows)

@@ -138,14 +138,14 @@ def find_levels(steps, level_of_slot, out):
 def share_rows(steps, first_scratch, free, rows):
     """Give scratch slots rows, each free again after its last use; returns how many. `rows` comes with -1 everywhere.
 
-    From the last step to the first, where the first use that is met is the last. A result never lies in a row that its
-    step reads.
+    From the last step to the first, where the first use that is met is the last; what no step reads is used where it is
+    written. A result never lies in a row that its step reads.
     """
     n_rows = 0
     n_free = 0
     for k in range(steps.out.size - 1, -1, -1):
-        for operand in (steps.left[k], steps.right[k]):
-            i = operand - first_scratch
+        for slot in (steps.left[k], steps.right[k], steps.out[k]):
+            i = slot - first_scratch
             if i >= 0 and rows[i] < 0:
                 if n_free > 0:
                     n_free -= 1

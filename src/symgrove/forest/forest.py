@@ -82,10 +82,13 @@ class Forest:
         self.check_ids(children)
         return self._intern(row.code, children[0], children[1] if row.arity == 2 else -1, 0.0)
 
-    def copy_from(self, other: Forest, roots: ArrayLike) -> Ids:
-        """Intern programs of another forest with the same primitives; returns their roots here."""
+    def copy_from(self, other: Forest, roots: ArrayLike, order: Ids | None = None) -> Ids:
+        """Intern programs of another forest with the same primitives; returns their roots here.
+
+        `order` has the nodes that they are made of, operands before what reads them; by default ascending.
+        """
         wanted = as_roots(other, roots)
-        nodes = np.array(other.reachable(wanted), dtype=np.int64)
+        nodes = np.array(other.reachable(wanted), dtype=np.int64) if order is None else order
         new_of = np.full(len(other), -1, dtype=np.int64)
         self.reserve(nodes.size)
         intern_kernels.copy_nodes(other.columns, nodes, self.columns, new_of)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from symgrove.models.consensus import Recurring, recurring_terms
 from symgrove.models.document import Allowance, Document, Entries
 from symgrove.models.ensemble import mean_of_finite, spread_of_finite
 from symgrove.models.front import Front
+from symgrove.models.joint_sums import JointSums, joint_sums
 from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
 from symgrove.models.plan import Graph, PlanTarget
 from symgrove.models.reading import Reading
@@ -79,32 +81,29 @@ class Stack(Model):
 
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:
         prediction = np.repeat(self.base[:, None], len(X), axis=1)
-        for group in self._by_terms():
-            for rows, values in group[0][1].term_values(X, n_threads):
-                for weight, level in group:
-                    own = level.combine(level.team_predictions(values))
-                    prediction[:, rows] += weight * (own - self.base[:, None])
+        for rows, place, members in self._each_level(X, n_threads):
+            own = self.levels[place].combine(members)
+            prediction[:, rows] += self.weights[place] * (own - self.base[:, None])
         return prediction
 
-    def _by_terms(self) -> list[list[tuple[float, Teams]]]:
-        """Levels with their weights; those that follow each other and have the same terms together."""
-        groups: list[list[tuple[float, Teams]]] = []
-        for weight, level in zip(self.weights.tolist(), self.levels, strict=True):
-            if groups and level.shares_terms_with(groups[-1][-1][1]):
-                groups[-1].append((weight, level))
-            else:
-                groups.append([(weight, level)])
-        return groups
+    @cached_property
+    def _joint(self) -> list[JointSums]:
+        return joint_sums(self.levels)
+
+    def _each_level(self, X: Matrix, n_threads: int) -> Iterator[tuple[slice, int, Matrix]]:
+        """Row ranges of X with the place of every level, and the predictions of its teams on them."""
+        for group in self._joint:
+            for rows, members in group.members(X, n_threads):
+                for place, own in zip(group.places, members, strict=True):
+                    yield rows, place, own
 
     def predict_with_spread(self, X: Matrix, n_threads: int = 1, target: int = 0) -> tuple[Matrix, Matrix]:
         """Prediction of a target, and weighted standard deviations of the levels' teams."""
         prediction, spread = np.full(len(X), self.base[target]), np.zeros(len(X))
-        for group in self._by_terms():
-            for rows, values in group[0][1].term_values(X, n_threads):
-                for weight, level in group:
-                    members = level.team_predictions(values)
-                    prediction[rows] += weight * (level.combine(members)[target] - self.base[target])
-                    spread[rows] += weight * members[level.target_of == target].std(axis=0)
+        for rows, place, members in self._each_level(X, n_threads):
+            level, weight = self.levels[place], self.weights[place]
+            prediction[rows] += weight * (level.combine(members)[target] - self.base[target])
+            spread[rows] += weight * members[level.target_of == target].std(axis=0)
         return prediction, spread
 
     def _members_of(self, X: Matrix, n_threads: int, target: int) -> Matrix:
@@ -113,9 +112,13 @@ class Stack(Model):
         Member k deviates from the prediction as the k-th team of every level does, levels weighed as in predictions;
         of a level with fewer teams, they take turns.
         """
-        members = self.predict(X, n_threads)[[target]]
-        for weight, level in zip(self.weights, self.levels, strict=True):
-            teams = level.all_members(X, n_threads, target)
+        said = [np.empty((int((level.target_of == target).sum()), len(X))) for level in self.levels]
+        members = np.full((1, len(X)), self.base[target])
+        for rows, place, teams in self._each_level(X, n_threads):
+            level, weight = self.levels[place], self.weights[place]
+            said[place][:, rows] = teams[level.target_of == target]
+            members[0, rows] += weight * (level.combine(teams)[target] - self.base[target])
+        for weight, teams in zip(self.weights, said, strict=True):
             n_members = max(len(members), len(teams))
             order = np.arange(n_members)
             members = members[order % len(members)] + weight * (teams - teams.mean(axis=0))[order % len(teams)]

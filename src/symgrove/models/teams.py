@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from symgrove.blas import product
 from symgrove.dataset import Dataset, features_by_column
 from symgrove.engines.registry import make_engine
 from symgrove.forest.forest import Forest
+from symgrove.models import prediction_kernels
 from symgrove.models.row_blocks import row_blocks, rows_at_a_time
 from symgrove.models.standardization import Standardization
 
@@ -98,6 +100,16 @@ class Teams:
         """Whether values of the terms are those of the other, and need not be computed again."""
         return all(getattr(self, name) is getattr(other, name) for name in TERM_FIELDS)
 
+    def reads_rows_as(self, other: Teams) -> bool:
+        """Whether programs get the same features of the same rows."""
+        ours, theirs = ((*t.standardization, *(t.features or ())) for t in (self, other))
+        return len(ours) == len(theirs) and all(map(np.array_equal, ours, theirs))
+
+    def scaling(self) -> Matrix:
+        """Centre, one over the spread, and limits of the terms, (4, n_terms)."""
+        limits = self.terms or Range(-np.inf, np.inf)
+        return np.stack(np.broadcast_arrays(self.centre, 1.0 / self.spread, *limits))
+
     @property
     def is_logistic(self) -> bool:
         """Whether teams' sums are log odds."""
@@ -118,7 +130,7 @@ class Teams:
         least, most = (rows_at_a_time(self.programs.size, n_values, N_ROWS) for n_values in VALUES_AT_A_TIME)
         n_at_once = max(least, min(ROWS_AT_A_TIME, most))
         for rows in row_blocks(len(X), n_at_once):
-            columns = features_by_column(X[rows], np.dtype(np.float64), self._as_in_training)
+            columns = features_by_column(X[rows], np.dtype(np.float64), self.as_in_training)
             data = Dataset(columns, np.zeros(columns.shape[1]))
             with make_engine(data, self.forest.primitives, n_threads) as engine:
                 values: Matrix = engine.outputs(self.forest, self.programs).astype(np.float64, copy=False)
@@ -130,7 +142,7 @@ class Teams:
             values[~np.isfinite(values)] = 0.0  # no opinion
             yield rows, values
 
-    def _as_in_training(self, X: NDArray[Any]) -> Matrix:
+    def as_in_training(self, X: NDArray[Any]) -> Matrix:
         """Standardised features, within what training rows showed, and finite."""
         with np.errstate(over="ignore"):
             Z = self.standardization.apply(X)
@@ -142,7 +154,13 @@ class Teams:
     def team_predictions(self, values: Matrix) -> Matrix:
         """Predictions of the teams, (n_teams, n_rows), from values of the terms: probabilities or means."""
         with np.errstate(all="ignore"):
-            sums = product(self.coefficients, values) + self.intercept[:, None]
+            sums = product(self.coefficients, values)
+        return self.headed(sums)
+
+    def headed(self, sums: Matrix) -> Matrix:
+        """Predictions of the teams from sums over their terms, which are overwritten."""
+        with np.errstate(all="ignore"):
+            sums += self.intercept[:, None]
         if self.is_logistic:
             return 1.0 / (1.0 + np.exp(-np.clip(sums, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
         if self.predictions is not None:
@@ -162,9 +180,11 @@ class Teams:
 
     def _combine(self, members: Matrix) -> Matrix:
         n_outer = len(members) // 4 if self.aggregation == "interquartile" else 0
-        if n_outer:
-            members = np.sort(members, axis=0)[n_outer : len(members) - n_outer]
-        return members.mean(axis=0)
+        if not n_outer:
+            return members.mean(axis=0)
+        means = np.empty(members.shape[1])
+        prediction_kernels.trimmed_means(np.ascontiguousarray(members), n_outer, *sorting_network(len(members)), means)
+        return means
 
     def predict(self, X: NDArray[Any], n_threads: int = 1) -> Matrix:
         """Predictions of every target, (n_targets, n_rows)."""
@@ -180,3 +200,21 @@ class Teams:
         for rows, values in self.term_values(X, n_threads):
             found[:, rows] = self.team_predictions(values)[is_own]
         return found
+
+
+@cache
+def sorting_network(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs to compare and exchange so that n values are in order: Batcher's odd-even merging (Knuth, 5.2.2M)."""
+    first = []
+    second = []
+    top = 1 << max(n - 1, 0).bit_length() - 1 if n > 1 else 0
+    p = top
+    while p > 0:
+        q, r, d = top, 0, p
+        while d > 0:
+            own = [i for i in range(n - d) if i & p == r]
+            first += own
+            second += [i + d for i in own]
+            d, q, r = q - p, q >> 1, p
+        p >>= 1
+    return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
