@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sqlite3
 import subprocess
 from dataclasses import replace
@@ -275,6 +276,20 @@ def test_what_is_no_sum_is_spelled_out(grove, classifier):
     shown = classifier.formula()
     assert ("vote(" in shown) == (len(classifier.classes_) == 2)
     assert grove.formula("latex").startswith("\\begin{aligned}\n\\operatorname{prediction} &= ")
+
+
+def test_formulas_have_the_digits_that_are_asked_for(segp, grove):
+    numbers = re.compile(r"(?<![\w.])\d+\.?\d*(?:e[-+]?\d+)?")
+    for model in (segp, grove):
+        for style in ("text", "latex", "sympy"):
+            shown = str(model.formula(style, digits=3))
+            digits = [re.sub(r"e.*|\.", "", n).strip("0") for n in numbers.findall(re.sub(r"[mtx]_?{?\d+", "", shown))]
+            assert max(map(len, digits)) == 3, (style, shown)
+    assert segp.formula("text", 17) == segp.formula()
+    with pytest.raises(ValueError, match="digits must be a whole number of at least 1 or None, got 0"):
+        segp.formula(digits=0)
+    with pytest.raises(ValueError, match="digits must be a whole number from 1 to 17 or None, got 20"):
+        grove.formula(digits=20)
 
 
 def test_consensus_counts_members(segp):

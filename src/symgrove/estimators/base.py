@@ -23,6 +23,7 @@ from symgrove.blas import single_blas_thread
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.input import checked_rows, columns_of, read_rows
+from symgrove.estimators.left_out import set_out_of_bag
 from symgrove.estimators.parameters import EvolutionParameters, check_shared, early_stopping_of
 from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
 from symgrove.estimators.runs import Finished, Limits
@@ -328,7 +329,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         if self.has_out_of_bag:
             left_out = model.left_out(training.X, training.targets, outside, training.weight, row_losses)
             model = model.with_left_out(left_out)
-            self._set_out_of_bag(problem, left_out)
+            set_out_of_bag(self, problem, left_out)
             self._outside = pack_samples(outside, training.positions)
         model = model.having_seen(training.X, training.targets)
         self.model_: Model = model
@@ -338,13 +339,6 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         self._learn(problem, left_out)
         self._seen = rows_seen(problem)
         self._said = said_left_out(training.X, training.targets, None if left_out is None else left_out.prediction)
-
-    def _set_out_of_bag(self, problem: Problem, left_out: LeftOut) -> None:
-        training = problem.training
-        shown = problem.task.as_users_see(left_out.prediction)
-        self.oob_prediction_ = np.full((problem.n_given, *shown.shape[1:]), np.nan)
-        self.oob_prediction_[training.positions] = shown
-        self.oob_score_ = problem.task.out_of_bag_score(left_out.prediction, training.targets, training.weight)
 
     def calibrate(self, X: Any, y: Any) -> Self:
         """Learn from rows that the model was not fitted on how sure it may be.
@@ -400,7 +394,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             Where to write it; needed for "excel".
         **options
             sql: `table="data"`, `dialect="sqlite"` or "duckdb", `keep=()` (columns to pass on). excel: `X` (rows to put
-            in) or `n_rows=100` (to leave room for). onnx: `dtype="float64"` or "float32", of input and output.
+            in) or `n_rows=100` (to leave room for). onnx: `dtype="float64"` or "float32", of input and output. text,
+            latex, sympy: `digits` of numbers.
 
         Returns
         -------
@@ -411,7 +406,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             options["X"] = values_of(options["X"], columns_of(self))
         return export(self._plan(), to, path, options)
 
-    def formula(self, style: str = "text") -> Any:
+    def formula(self, style: str = "text", digits: int | None = None) -> Any:
         """The whole model for reading, in your units and column names.
 
         One simplified sum where members are combined by their mean. Else equations, with the way members are combined
@@ -420,8 +415,10 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         Parameters
         ----------
         style : "text", "latex" or "sympy"
+        digits : int, optional
+            Significant digits of numbers. By default text and SymPy have all, LaTeX has 4.
         """
-        return display.formula(self._fitted_model(), style, self._names, self.export)
+        return display.formula(self._fitted_model(), style, self._names, self.export, digits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which `symgrove.load` reads. See docs/model-file.md."""

@@ -1,7 +1,7 @@
 """A whole model as equations, exactly: plain text or LaTeX.
 
 Members, clips and the way members are combined are spelled out; steps that are used more than once have a name. Numbers
-are complete in text and shortened in LaTeX, which is for reading.
+are complete in text and shortened in LaTeX, which is for reading, unless `digits` says otherwise.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from symgrove._checks import check_whole
 from symgrove.export.writing import fill, used_primitives, write_steps
-from symgrove.forest.latex import latex_name, latex_number
+from symgrove.forest.latex import DIGITS, latex_name, latex_number
 from symgrove.forest.primitive_table import Primitive
 from symgrove.forest.text import is_indicator
 from symgrove.models.plan import MemberBlock, Plan, Step
@@ -42,14 +43,14 @@ _MEANINGS = {
 }
 
 
-def to_text(plan: Plan, version: str) -> str:
+def to_text(plan: Plan, version: str, digits: int | None = None) -> str:
     """Equations in plain text."""
-    return equations(plan, "text") + "\n"
+    return equations(plan, "text", digits) + "\n"
 
 
-def to_latex(plan: Plan, version: str) -> str:
+def to_latex(plan: Plan, version: str, digits: int | None = None) -> str:
     """Equations in LaTeX."""
-    return equations(plan, "latex") + "\n"
+    return equations(plan, "latex", digits) + "\n"
 
 
 class _Style(NamedTuple):
@@ -63,9 +64,10 @@ class _Style(NamedTuple):
     write: Callable[[Step, list[str]], str]
 
 
-def equations(plan: Plan, style: str = "text") -> str:
+def equations(plan: Plan, style: str = "text", digits: int | None = None) -> str:
     """The model as equations: dimensions and distances of classes in them, if it has any, then the result."""
-    own = _text_style(plan) if style == "text" else _latex_style(plan)
+    check_whole("digits", digits, 1, 17, is_optional=True)
+    own = _text_style(plan, digits) if style == "text" else _latex_style(plan, DIGITS if digits is None else digits)
     longest = LONGEST_OF_NAMED if plan.names else LONGEST
     written = write_steps(plan, own.write, lambda i: _step_name(own, plan, i), longest=longest, named=plan.names)
     steps: dict[str, list[str]] = {"dimension": [], "distance": [], "": []}
@@ -192,9 +194,9 @@ def _combined(own: _Style, block: MemberBlock, members: list[str]) -> str:
     return own.call(f"{name}_of_finite" if fallback else name, [*members, *fallback])
 
 
-def _text_style(plan: Plan) -> _Style:
+def _text_style(plan: Plan, digits: int | None) -> _Style:
     def number(value: float) -> str:
-        text = repr(float(value))
+        text = repr(float(value if digits is None else f"{value:.{digits}g}"))
         return f"({text})" if text[0] == "-" else text
 
     def write(step: Step, operands: list[str]) -> str:
@@ -234,9 +236,9 @@ def _plain(name: str) -> str:
     return name if name.isidentifier() or is_indicator(name) else "`" + name.replace("`", "``") + "`"
 
 
-def _latex_style(plan: Plan) -> _Style:
+def _latex_style(plan: Plan, digits: int) -> _Style:
     def number(value: float) -> str:
-        text = latex_number(value)
+        text = latex_number(value, digits)
         return rf"\left({text}\right)" if text[0] == "-" else text
 
     def write(step: Step, operands: list[str]) -> str:

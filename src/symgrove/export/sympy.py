@@ -7,17 +7,26 @@ from typing import Any
 
 import sympy
 
-from symgrove.forest.as_sympy import apply, symbol
+from symgrove._checks import check_whole
+from symgrove.forest.as_sympy import apply, rounded, symbol
 from symgrove.models.plan import MemberBlock, Plan, Step
 
 
-def to_sympy(plan: Plan, version: str) -> Any:
-    """Expression of the prediction; of classes, a list of their probabilities.
+def to_sympy(plan: Plan, version: str, digits: int | None = None) -> Any:
+    """Expression of the prediction; of classes, a list of their probabilities; numbers with all digits by default.
 
     Features are real symbols with their names. Medians and interquartile means are functions without a definition, as
     are `finite(a, b)` (a, or b where a is not a finite number), `mean_of_finite(..., b)` and functions of the user's
     that have no template. The mean of programs is that of all members, as it is where all are finite.
     """
+    check_whole("digits", digits, 1, 17, is_optional=True)
+    found = _expressions(plan)
+    if digits is None:
+        return found
+    return [rounded(each, digits) for each in found] if isinstance(found, list) else rounded(found, digits)
+
+
+def _expressions(plan: Plan) -> Any:
     steps: list[Any] = []
     for step in plan.steps:
         steps.append(_step(plan, step, [steps[arg] for arg in step.args]))

@@ -20,6 +20,11 @@ def symbol(name: str) -> Any:
     return sympy.Symbol(name, real=True)
 
 
+def rounded(expression: Any, digits: int) -> Any:
+    """The expression, its numbers with so many significant digits."""
+    return expression.xreplace({own: sympy.Float(f"{float(own):.{digits}g}") for own in expression.atoms(sympy.Float)})
+
+
 def to_sympy(forest: Forest, root: int, feature_names: Sequence[str] | None = None) -> Any:
     """SymPy expression of a program; functions of the user's without a template have no definition there."""
     labels = feature_labels(forest.n_features, feature_names)
