@@ -1,7 +1,9 @@
 """Tables as they come: compressed, from workbooks, with other separators; all that is wrong in one message."""
 
 import gzip
+import json
 import warnings
+from datetime import date, timedelta
 
 import openpyxl
 import pandas as pd
@@ -127,3 +129,32 @@ def test_what_a_comma_means_is_asked_where_both_are_in_a_table(tmp_path):
     write_csv(tmp_path / "e.csv", {"b": rows["b"], "c": rows["c"], "n": ["1.250", "7"]}, ";")
     table = read_table(str(tmp_path / "e.csv"))
     assert (table.column("c"), table.column("n")) == ([1.25, 2.0], [1250.0, 7.0])
+
+
+def test_dates_are_features_and_their_order_is_asked_for(tmp_path):
+    days = [date(2024, 1, 1) + timedelta(days=5 * i) for i in range(60)]
+    rows = {"on": [f"{d.day}.{d.month}.{d.year}" for d in days], "y": [d.month + 0.1 * d.isoweekday() for d in days]}
+    write_csv(tmp_path / "d.csv", rows)
+    fit = ["fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.json", "-q", *SMALL]
+    done = run(*fit)
+    assert done.stderr == (
+        "note: dates, as days since 1970-01-01, year, month, weekday: 'on' ('1.1.2024' is 2024-01-01)\n"
+    )
+    found = column(run("predict", tmp_path / "m.json", tmp_path / "d.csv", "--only").stdout, "prediction")
+    model = sg.load(tmp_path / "m.json")
+    assert model.columns_.labels == ["[days of on]", "[year of on]", "[month of on]", "[weekday of on]"]
+    assert model.predict(pd.DataFrame({"on": rows["on"]})).tolist() == found
+    assert model.predict(pd.DataFrame({"on": pd.to_datetime(days)})).tolist() == found
+    run("report", tmp_path / "m.json", tmp_path / "d.csv", "-o", tmp_path / "page.html")
+    assert '"is_date": true' in (tmp_path / "page.html").read_text()
+    assert "the target 'on' holds dates" in run(*fit[:3], "on", *fit[4:]).stderr
+    pd.DataFrame({"on": pd.to_datetime(days), "y": rows["y"]}).to_parquet(tmp_path / "d.parquet")
+    again = run("predict", tmp_path / "m.json", tmp_path / "d.parquet", "--only").stdout
+    assert column(again, "prediction") == found
+    rows["on"] = [f"{i % 12 + 1}/{i % 11 + 1}/2024" for i in range(60)]
+    write_csv(tmp_path / "d.csv", rows)
+    assert "such as '1/1/2024', in which the day or the month may come first. Say --dates dmy" in run(*fit).stderr
+    for order in ("dmy", "mdy"):
+        assert run(*fit, "--dates", order).exit_code == 0
+        assert json.loads((tmp_path / "m.json").read_text())["columns"][0]["text_format"]["order"] == order
+    assert run(*fit, "--categorical-features", "on").exit_code == 0

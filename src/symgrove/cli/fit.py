@@ -26,6 +26,7 @@ from symgrove.cli._common import (
 )
 from symgrove.cli.options import (
     Data,
+    Dates,
     Decimal,
     Features,
     Ignore,
@@ -67,6 +68,7 @@ def fit(
     separator: Separator = None,
     sheet: Sheet = None,
     decimal: Decimal = None,
+    dates: Dates = None,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option(help="Threads or processes; -1 for all cores.")] = -1,
     quiet: Quiet = False,
@@ -87,7 +89,9 @@ def fit(
             check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, task)
         given = p.prepare(
-            read_table(data, TableFormat(input_format, separator, sheet, decimal)), wanted, categories_of(context.args)
+            read_table(data, TableFormat(input_format, separator, sheet, decimal, dates)),
+            wanted,
+            categories_of(context.args),
         )
         cls = estimator_class(method, given.task)
         own = parse_parameters(context.args, cls)

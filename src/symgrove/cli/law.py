@@ -11,6 +11,7 @@ from symgrove.cli._common import INTERRUPTED, clean_errors, echo, names_of, prin
 from symgrove.cli.fronts import end_of, fronts_as_values, print_fronts
 from symgrove.cli.options import (
     Data,
+    Dates,
     Decimal,
     Features,
     Ignore,
@@ -48,6 +49,7 @@ def law(
     separator: Separator = None,
     sheet: Sheet = None,
     decimal: Decimal = None,
+    dates: Dates = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="The front as JSON.")] = False,
@@ -69,7 +71,7 @@ def law(
                 raise ValueError("the front goes to standard output; name a file for the model with -o.")
         check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, "regression")
-        given = p.prepare(read_table(data, TableFormat(input_format, separator, sheet, decimal)), wanted)
+        given = p.prepare(read_table(data, TableFormat(input_format, separator, sheet, decimal, dates)), wanted)
         own: dict[str, Any] = {"max_time": max_time, "choose": parse_value(choose), "random_state": seed}
         if functions is not None:
             own["functions"] = () if functions == "none" else tuple(names_of(functions))

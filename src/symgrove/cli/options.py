@@ -20,5 +20,8 @@ Sheet = Annotated[str | None, typer.Option(help="The sheet of an Excel workbook,
 Decimal = Annotated[
     str | None, typer.Option(help="Before decimals: . or , (a comma). By default, what the numbers show.")
 ]
+Dates = Annotated[
+    str | None, typer.Option(help="The order in dates with the year last: dmy or mdy. By default, what they show.")
+]
 Seed = Annotated[int, typer.Option(help="Same seed, same model.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]

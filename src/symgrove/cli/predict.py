@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, print_json, read_model, tell
-from symgrove.cli.options import Data, Decimal, InputFormat, Separator, Sheet
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Separator, Sheet
 from symgrove.cli.outputs import check_output, print_bytes, writing
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def predict(
     separator: Separator = None,
     sheet: Sheet = None,
     decimal: Decimal = None,
+    dates: Dates = None,
     as_json: Annotated[bool, typer.Option("--json", help="Columns as JSON on standard output.")] = False,
 ) -> None:
     """Predict the rows of a table, whose values may be missing, and whose categories may be new."""
@@ -46,7 +47,7 @@ def predict(
         check_output(output, {"the model": model, "the data": data})
         kind = format_of(output, output_format)
         estimator = read_model(model)
-        table = read_table(data, TableFormat(input_format, separator, sheet, decimal))
+        table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
         X, rows, notes = rows_for(estimator, table)
         for note in notes:
             tell(f"note: {note}")

@@ -14,10 +14,10 @@ from symgrove.cli._common import nearest, tell
 from symgrove.cli.tables import DataTable
 from symgrove.cli.text_tables import number_of
 from symgrove.cli.troubles import Troubles
-from symgrove.models.columns import TableColumn, TableColumns
+from symgrove.models.columns import TableColumn, TableColumns, TextFormat
+from symgrove.models.date_text import DateFormat, shown_date
 from symgrove.models.document import Document, Entries
 from symgrove.models.number_text import MISSING as MISSING_TEXTS
-from symgrove.models.number_text import NumberFormat
 from symgrove.models.table_frame import TableFrame
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[s
     targets: list[str] = []
     with troubles.noting():
         targets = targets_of(table, wanted.target)
-    names, texts = choose_columns(table, targets, wanted, troubles)
+    names, texts = choose_columns(table, targets, wanted, more_categorical, troubles)
     categorical = list(dict.fromkeys([*texts, *more_categorical]))
     troubles.check()
     X = frame_of(table, names, categorical, "an option names the column", troubles)
@@ -123,7 +123,7 @@ def frame_of(
     categorical: Sequence[str],
     what: str,
     troubles: Troubles,
-    formats: Mapping[str, NumberFormat] | None = None,
+    formats: Mapping[str, TextFormat] | None = None,
 ) -> TableFrame:
     """Columns of a table; categories as texts, as they were written; numbers in texts by these formats, or its own."""
     found = {}
@@ -136,27 +136,37 @@ def frame_of(
     return TableFrame(found, table.n_rows)
 
 
-def _tell_formats(table: DataTable, formats: Mapping[str, NumberFormat]) -> None:
-    """What was read as numbers, with an example."""
-    told = []
+def _tell_formats(table: DataTable, formats: Mapping[str, TextFormat]) -> None:
+    """What was read as numbers and dates, with an example."""
+    numbers, dates = [], []
     for name, form in formats.items():
-        odd = next((v for v in table.given[name] if isinstance(v, str) and _is_odd(v)), None)
-        if odd is not None:
-            told.append(f"{name!r} ({odd.strip()!r} is {form.numbers([odd], name)[0]:.10g})")
-    if told:
-        tell(f"note: texts that are numbers: {', '.join(told)}")
+        odd = next((v for v in table.given[name] if _is_odd(v)), None)
+        if isinstance(form, DateFormat):
+            dates.append(f"{name!r} ({_said(odd)} is {shown_date(form.numbers([odd], name)[0])})")
+        elif odd is not None:
+            numbers.append(f"{name!r} ({_said(odd)} is {form.numbers([odd], name)[0]:.10g})")
+    if numbers:
+        tell(f"note: texts that are numbers: {', '.join(numbers)}")
+    if dates:
+        tell(f"note: dates, as days since 1970-01-01, year, month, weekday: {', '.join(dates)}")
 
 
-def _is_odd(text: str) -> bool:
-    """Whether a text is no number as Python writes it."""
-    return number_of(text) is None and text.strip().lower() not in MISSING_TEXTS
+def _is_odd(value: Any) -> bool:
+    """Whether a value is there, and no number as Python writes it."""
+    if isinstance(value, str):
+        return number_of(value) is None and value.strip().lower() not in MISSING_TEXTS
+    return value is not None and not isinstance(value, (int, float))
+
+
+def _said(value: Any) -> str:
+    return repr(value.strip()) if isinstance(value, str) else str(value)
 
 
 def _texts(table: DataTable, name: str) -> np.ndarray[Any, Any]:
     return np.array(table.texts(name), dtype=object)
 
 
-def _numbers(table: DataTable, name: str, form: NumberFormat | None) -> np.ndarray[Any, Any]:
+def _numbers(table: DataTable, name: str, form: TextFormat | None) -> np.ndarray[Any, Any]:
     if form is not None:
         return form.numbers(table.given[name], name)
     column = table.column(name)
@@ -197,7 +207,11 @@ def targets_of(table: DataTable, given: str) -> list[str]:
 
 
 def choose_columns(
-    table: DataTable, targets: Sequence[str], wanted: TableOptions, troubles: Troubles
+    table: DataTable,
+    targets: Sequence[str],
+    wanted: TableOptions,
+    categorical: Sequence[str],
+    troubles: Troubles,
 ) -> tuple[list[str], list[str]]:
     """Which columns are used, and which of them hold texts; what the options do not say is a trouble."""
     for name in (*wanted.features, *wanted.ignore):
@@ -210,7 +224,7 @@ def choose_columns(
         if target in chosen:
             troubles.add(f"the target {target!r} cannot be a feature too.")
     found, readable = [], []
-    for name in chosen:
+    for name in (name for name in chosen if name not in categorical):
         with troubles.noting():
             found += [name] if table.is_text(name) else []
             readable.append(name)
@@ -289,6 +303,8 @@ def with_columns(estimator: Estimator) -> Estimator:
 def target_of(table: DataTable, name: str, rows: Sequence[int], task: str) -> tuple[np.ndarray[Any, Any], str]:
     """The target of some rows, and the task: texts, or few different whole numbers, are classes."""
     values = [table.column(name)[i] for i in rows]
+    if table.is_date(name):
+        raise ValueError(f"the target {name!r} holds dates, which are not predicted. Make numbers of them.")
     if table.is_text(name):
         if task == "regression":
             raise ValueError(

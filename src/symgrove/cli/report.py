@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symgrove.cli._common import clean_errors, read_model, tell
-from symgrove.cli.options import Data, Decimal, InputFormat, Separator, Sheet
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Separator, Sheet
 from symgrove.cli.outputs import check_output, naming
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def report(
     separator: Separator = None,
     sheet: Sheet = None,
     decimal: Decimal = None,
+    dates: Dates = None,
 ) -> None:
     """Write a page about a model: scores beside other models, plots, formulas, a what-if panel, code to copy.
 
@@ -43,14 +44,9 @@ def report(
 
         check_output(output, {"the model": model, "the data": data, "the training rows": train})
         estimator = read_model(model)
-        X, y = _rows(estimator, read_table(data, TableFormat(input_format, separator, sheet, decimal)), target)
-        known = (
-            None
-            if train is None
-            else _rows(
-                estimator, read_table(train, TableFormat(separator=separator, sheet=sheet, decimal=decimal)), target
-            )
-        )
+        given = TableFormat(input_format, separator, sheet, decimal, dates)
+        X, y = _rows(estimator, read_table(data, given), target)
+        known = None if train is None else _rows(estimator, read_table(train, given._replace(kind=None)), target)
         with naming(output):
             build(
                 estimator,

@@ -14,10 +14,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from symgrove.cli.formats import FoundFormats, find_formats
 from symgrove.cli.text_tables import number_of, rows_of_text
 from symgrove.cli.troubles import Troubles
 from symgrove.cli.typed_tables import arrow_modules, columns_of_parquet, columns_of_workbook
-from symgrove.models.number_text import DECIMALS, MISSING, NumberFormat, format_of_texts
+from symgrove.models.columns import TextFormat
+from symgrove.models.date_text import ORDERS, DateFormat
+from symgrove.models.number_text import DECIMALS, MISSING
 
 FORMATS = ("csv", "tsv", "parquet")  # that are written
 READ = (*FORMATS, "xlsx")
@@ -35,6 +38,7 @@ class DataTable:
     troubles: Sequence[str] = ()  # that make it useless
     notes: Sequence[str] = ()  # what a user must know of how it was read
     decimal: str | None = None  # what numbers in texts have; None: found out
+    dates: str | None = None  # which of day and month comes first; None: found out
 
     @property
     def n_rows(self) -> int:
@@ -49,43 +53,26 @@ class DataTable:
         """All finite numbers, or all texts, apart from None."""
         if name not in self._typed:
             form = self.formats.get(name)
-            if name in self._found_formats[1]:
-                text = next(t for t in _known_texts(self.given[name]) if set(t) & {*DECIMALS})
-                raise ValueError(
-                    f"column {name!r} of {self.label} has numbers such as {text!r}, whose point or comma may be "
-                    "decimal, or between thousands; other columns have both. Say --decimal , or --decimal . (a point)."
-                )
+            if name in self._found.unclear:
+                raise ValueError(f"column {name!r} of {self.label} has {self._found.unclear[name]}")
             self._typed[name] = self._finite(name, self.as_given(name) if form is None else self._read(name, form))
         return self._typed[name]
 
-    def _read(self, name: str, form: NumberFormat) -> Column:
+    def _read(self, name: str, form: TextFormat) -> Column:
         return [None if math.isnan(v) else v for v in form.numbers(self.given[name], name).tolist()]
 
-    @property
-    def formats(self) -> dict[str, NumberFormat]:
-        """How numbers in texts are written, of columns where they are not as in Python."""
-        return self._found_formats[0]
-
     @cached_property
-    def _found_formats(self) -> tuple[dict[str, NumberFormat], set[str]]:
-        """Formats, and columns that could have a decimal point or a decimal comma.
+    def _found(self) -> FoundFormats:
+        return find_formats(self.given, self.decimal, self.dates)
 
-        Where some columns can only have a decimal comma, and none only a decimal point, all columns have it.
-        """
-        texts = {name: known for name in self.given if (known := _known_texts(self.given[name]))}
-        plain = {name for name, known in texts.items() if all(number_of(text) is not None for text in known)}
-        can = {name: _possible(known) for name, known in texts.items() if name not in plain}
-        needs_comma = any(list(forms) == [","] for forms in can.values())
-        if needs_comma or self.decimal == ",":
-            can |= {name: _possible(texts[name]) for name in plain}
-        has_both = needs_comma and any(list(forms) == ["."] for forms in can.values())
-        first = self.decimal or ("," if needs_comma and not has_both else ".")
-        found = {name: forms.get(first) or next(iter(forms.values())) for name, forms in can.items() if forms}
-        is_open = has_both and self.decimal is None
-        unclear = {
-            n for n, forms in can.items() if is_open and len(forms) > 1 and any(set(t) & {*DECIMALS} for t in texts[n])
-        }
-        return {n: form for n, form in found.items() if n not in plain or form.decimal == ","}, unclear
+    @property
+    def formats(self) -> dict[str, TextFormat]:
+        """How texts are numbers or dates, of columns where they are not as in Python."""
+        return self._found.formats
+
+    def is_date(self, name: str) -> bool:
+        """Whether a column holds dates."""
+        return isinstance(self.formats.get(name), DateFormat)
 
     def as_given(self, name: str) -> Column:
         """All numbers, which may be infinite, or all texts, apart from None."""
@@ -110,18 +97,6 @@ class DataTable:
         return any(isinstance(v, str) for v in self.column(name))
 
 
-def _known_texts(values: list[Any]) -> list[str]:
-    """The different texts of a column that holds texts only, besides numbers and what is missing; else none."""
-    if any(isinstance(v, bool) or not (v is None or isinstance(v, (str, int, float))) for v in values):
-        return []
-    return list(dict.fromkeys(v.strip() for v in values if isinstance(v, str) and not _is_missing(v)))
-
-
-def _possible(texts: list[str]) -> dict[str, NumberFormat]:
-    """Formats in which all texts are numbers, by their decimal sign."""
-    return {d: form for d in DECIMALS if (form := format_of_texts(texts, (d,)))}
-
-
 def _is_missing(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in MISSING
@@ -135,6 +110,7 @@ class TableFormat(NamedTuple):
     separator: str | None = None
     sheet: str | None = None
     decimal: str | None = None
+    dates: str | None = None
 
 
 def format_of(path: str, wanted: str | None, accepted: Sequence[str] = FORMATS) -> str:
@@ -158,6 +134,8 @@ def read_table(path: str, given: TableFormat | None = None) -> DataTable:
     given = given or TableFormat()
     if given.decimal not in (None, *DECIMALS):
         raise ValueError(f"--decimal must be . or , (a comma), got {given.decimal!r}.")
+    if given.dates not in (None, *ORDERS):
+        raise ValueError(f"--dates must be one of {', '.join(ORDERS)}, got {given.dates!r}.")
     kind = format_of(path, given.kind, READ)
     content = _read_input() if path == "-" else _read(path)
     label = "standard input" if path == "-" else repr(path)
@@ -177,7 +155,9 @@ def read_table(path: str, given: TableFormat | None = None) -> DataTable:
         columns = [[row[i] for row in rows[1:]] for i in range(len(names))]
     _check_header(names, troubles)
     first_row = 1 if kind == "parquet" else 2
-    return DataTable(dict(zip(names, columns, strict=True)), label, first_row, troubles.found, notes, given.decimal)
+    return DataTable(
+        dict(zip(names, columns, strict=True)), label, first_row, troubles.found, notes, given.decimal, given.dates
+    )
 
 
 def _unpacked(content: bytes, label: str) -> bytes:

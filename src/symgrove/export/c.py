@@ -50,6 +50,20 @@ static double sg_is(const char *given, const char *category) {
 }
 """
 
+_DATE = """
+/* Days since 1970-01-01, year, month, weekday from 1 (Monday), hours of the day if n is 5. */
+static void sg_date(double days, int n, double *f) {
+    double whole = floor(days), z = whole + 719468.0, era = floor(z / 146097.0), doe = z - era * 146097.0;
+    double yoe = floor((doe - floor(doe / 1460.0) + floor(doe / 36524.0) - floor(doe / 146096.0)) / 365.0);
+    double doy = doe - (365.0 * yoe + floor(yoe / 4.0) - floor(yoe / 100.0)), mp = floor((5.0 * doy + 2.0) / 153.0);
+    f[0] = days;
+    f[2] = mp < 10.0 ? mp + 3.0 : mp - 9.0;
+    f[1] = yoe + era * 400.0 + (f[2] <= 2.0 ? 1.0 : 0.0);
+    f[3] = whole + 3.0 - floor((whole + 3.0) / 7.0) * 7.0 + 1.0;
+    if (n == 5) f[4] = 24.0 * (days - whole);
+}
+"""
+
 _COMMON = """
 /* Members: weighted sums of values; those of member j are at offsets j to j + 1. */
 static void sg_sums(const double *v, int n, const int *at, const int *index, const double *weight,
@@ -212,6 +226,7 @@ def _given(plan: Plan) -> dict[str, str]:
         columns += _FEATURES.format(n=len(numbers), names=",\n    ".join(_string(c.name) for c in numbers))
         parameters, arguments = ["const double *x"], ["x"]
         what = ["features in the order of symgrove_features"]
+    columns += _DATE if any(c.date for c in numbers) else ""
     if texts:
         names = ",\n    ".join(_string(c.name) for c in texts)
         columns += _CATEGORICAL.format(n=len(texts), names=names)
@@ -239,6 +254,10 @@ def _making(plan: Plan) -> list[str]:
             given, is_missing = f"x[{n_numbers}]", f"isnan(x[{n_numbers}])"
             filled = given if math.isnan(column.fill) else f"{is_missing} ? {number(column.fill)} : {given}"
             own, n_numbers = [filled], n_numbers + 1
+            if column.date is not None:
+                n_parts = len(column.date.parts)
+                lines.append(f"sg_date({filled}, {n_parts}, f + {place});")
+                own, place = [], place + n_parts
         else:
             given, is_missing = f"c[{n_texts}]", f"c[{n_texts}] == NULL"
             own, n_texts = [f"sg_is({given}, {_string(text)})" for text in column.categories], n_texts + 1

@@ -22,6 +22,7 @@ from symgrove.models.plan import MemberBlock, Plan, Step
 LONGEST_CELL = 8000
 LONGEST_TEXT = 255  # in a formula
 MOST_COLUMNS = 16_384
+FIRST_DAY = 25569  # 1970-01-01 as Excel counts
 PIECE = 100  # products in one partial sum
 
 # Steps that are no primitives.
@@ -44,7 +45,11 @@ def to_excel(plan: Plan, version: str, path: str | Path, X: NDArray[Any] | None 
     work.append([_text(name) for name, _ in layout.columns])
     given: Any = X.tolist() if X is not None else [[None] * len(names)] * n_rows
     for r, row in enumerate(given, start=2):
-        sheet.append([*(_value(sheet, v) for v in row), *(f"={formula.format(row=r)}" for _, formula in answers)])
+        cells = [
+            _date(sheet, v) if column.date is not None else _value(sheet, v)
+            for v, column in zip(row, plan.columns, strict=True)
+        ]
+        sheet.append([*cells, *(f"={formula.format(row=r)}" for _, formula in answers)])
         work.append([f"={formula.format(row=r)}" for _, formula in layout.columns])
     for line in _about(plan, version):
         about.append([line])
@@ -62,7 +67,8 @@ def _about(plan: Plan, version: str) -> list[str]:
         f"Made by symgrove {version} from a {plan.origin}.",
         "Put values into the feature columns of the sheet 'predict'; copy the last row of both sheets down for more.",
         "An empty cell is a missing value.",
-        *(f"{line}." for line in plain_inputs(plan)),
+        *(f"{line}." for line in plain_inputs(plan) if "1970-01-01" not in line),
+        *(f"{c.name!r} is a date of Excel, from 1900-03-01 on." for c in plan.columns if c.date is not None),
         "Excel has no infinite numbers and takes sines up to 134217728 only: such steps count as not finite.",
         "Excel reads numbers in formulas to 15 digits, so the last digits may differ from symgrove's.",
     ]
@@ -83,6 +89,13 @@ def _value(sheet: Any, value: Any) -> Any:
     return None if value is None or math.isnan(value) else value
 
 
+def _date(sheet: Any, days: Any) -> Any:
+    """A cell with a date of Excel's own."""
+    cell = WriteOnlyCell(sheet, None if days is None or math.isnan(days) else days + FIRST_DAY)
+    cell.number_format = "yyyy-mm-dd" if days is None or days % 1 == 0 else "yyyy-mm-dd hh:mm:ss"
+    return cell
+
+
 def column_name(index: int) -> str:
     """A, B, ..., Z, AA, ...; the first is 0."""
     name = ""
@@ -98,7 +111,11 @@ def _making(plan: Plan) -> list[str]:
     found = []
     for j, column in enumerate(plan.columns):
         cell = f"predict!{column_name(j)}{{row}}"
-        if column.categories is None:
+        if column.date is not None:
+            serial = f'IF({cell}="",{_number(column.fill + FIRST_DAY)},{cell})'
+            parts = [f"{serial}-{FIRST_DAY}", f"YEAR({serial})", f"MONTH({serial})", f"WEEKDAY({serial},2)"]
+            found += [*parts, *([f"24*MOD({serial},1)"] if column.date.has_time else [])]
+        elif column.categories is None:
             found.append(cell if math.isnan(column.fill) else f'IF({cell}="",{_number(column.fill)},{cell})')
         else:
             for category in column.categories:

@@ -157,7 +157,9 @@ def _making(plan: Plan) -> list[str]:
         given, is_missing = f"given[{j}]", f"isMissing(given[{j}])"
         if column.categories is None:
             other = "NaN" if math.isnan(column.fill) else number(column.fill)
-            found.append(f"{is_missing} ? {other} : numberOf({given})")
+            value = f"{is_missing} ? {other} : numberOf({given})"
+            has_time = "true" if column.date is not None and column.date.has_time else "false"
+            found.append(value if column.date is None else f"dateParts({value}, {has_time})")
         else:
             known = _literal(column.categories)
             found.append(f"{known}.map((c) => {is_missing} ? 0 : c === textOf({given}) ? 1 : 0)")

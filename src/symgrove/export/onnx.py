@@ -88,13 +88,20 @@ def _features(nodes: Nodes, plan: Plan, X: str) -> str:
     if fills:
         numbers = op("Cast", X, to=_TYPES["float64"])
         is_missing = op("IsNaN", numbers)
-        parts.append(op("Where", is_missing, nodes.array([fills]), numbers))
+        filled = op("Where", is_missing, nodes.array([fills]), numbers)
+        parts.append(filled)
         places += [(j, 0) for j, c in enumerate(columns) if c.categories is None]
         marked = [k for k, (j, _) in enumerate(places) if columns.columns[j].has_indicator]
         if marked:
             flags = op("Gather", is_missing, nodes.array(marked, "int64"), axis=1)
             parts.append(op("Cast", flags, to=_TYPES["float64"]))
-            places += [(places[k][0], 1) for k in marked]
+            places += [(places[k][0], columns.columns[places[k][0]].n_features - 1) for k in marked]
+        dated = [k for k, (j, _) in enumerate(places[: len(fills)]) if columns.columns[j].date is not None]
+        for k in dated:
+            made = _date_parts(nodes, op("Gather", filled, nodes.array([k], "int64"), axis=1))
+            date = columns.columns[places[k][0]].date
+            parts += made[: len(date.parts) - 1] if date else []
+            places += [(places[k][0], i) for i in range(1, len(date.parts))] if date else []
     for k, j in enumerate(columns.categorical):
         column = columns.columns[j]
         categories = list(column.categories or ())
@@ -111,6 +118,31 @@ def _features(nodes: Nodes, plan: Plan, X: str) -> str:
     matrix = op("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     order = [places.index(place) for place in sorted(places)]
     return matrix if order == list(range(len(order))) else op("Gather", matrix, nodes.array(order, "int64"), axis=1)
+
+
+def _date_parts(nodes: Nodes, days: str) -> list[str]:
+    """Year, month, weekday and hours of a column of days since 1970-01-01."""
+
+    def run(kind: str, *operands: str | float) -> str:
+        return nodes.op(kind, *(v if isinstance(v, str) else nodes.scalar(v) for v in operands))
+
+    def whole(a: str, b: float) -> str:
+        return run("Floor", run("Div", a, b))
+
+    day = run("Floor", days)
+    z = run("Add", day, 719468.0)  # days since the first of March of the year 0
+    era = whole(z, 146097.0)
+    of_era = run("Sub", z, run("Mul", era, 146097.0))
+    leap = run("Sub", run("Sub", whole(of_era, 36524.0), whole(of_era, 1460.0)), whole(of_era, 146096.0))
+    year = whole(run("Add", of_era, leap), 365.0)
+    before = run("Sub", run("Add", run("Mul", year, 365.0), whole(year, 4.0)), whole(year, 100.0))
+    month = whole(run("Add", run("Mul", run("Sub", of_era, before), 5.0), 2.0), 153.0)  # from March on
+    is_late = run("Less", month, 10.0)
+    month = run("Add", month, run("Where", is_late, 3.0, -9.0))
+    year = run("Add", run("Add", year, run("Mul", era, 400.0)), run("Where", is_late, 0.0, 1.0))
+    shifted = run("Add", day, 3.0)
+    weekday = run("Add", run("Sub", shifted, run("Mul", whole(shifted, 7.0), 7.0)), 1.0)
+    return [year, month, weekday, run("Mul", run("Sub", days, day), 24.0)]
 
 
 def _steps(nodes: Nodes, plan: Plan, given: str) -> tuple[str, list[int]]:

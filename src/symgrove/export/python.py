@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+from collections.abc import Callable
+from typing import Any
 
 from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
-from symgrove.models.number_text import parse_number
+from symgrove.models.date_text import date_parts, parse_date
+from symgrove.models.number_text import NumberFormat, parse_number
 from symgrove.models.plan import MemberBlock, Plan
 
 # Steps that are no primitives.
@@ -116,12 +120,25 @@ def _texts(values):
     ]
 '''
 
-_READ = """
+_READ_NUMBERS = """
 
-def _read(values, decimal, sign):
+def _read_numbers(values, decimal, sign):
     \"\"\"Numbers in texts; numbers as they are.\"\"\"
     values = np.asarray(values, dtype=object).tolist()
     return np.array([_parse_number(v, decimal, sign) if isinstance(v, str) else v for v in values], dtype=object)
+"""
+_READ_DATES = """
+
+def _read_dates(values, order, fill):
+    \"\"\"Days since 1970-01-01, of texts, dates and days.\"\"\"
+    values = np.asarray(values)
+    if values.dtype.kind == "M":
+        moments = values.astype("datetime64[us]")
+        days = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+        days = np.where(np.isnat(moments), np.nan, days)
+    else:
+        days = np.array([_parse_date(v, order) for v in values.tolist()], dtype=np.float64)
+    return np.where(np.isnan(days), fill, days)
 """
 
 _FOOT_REGRESSION = '''
@@ -178,13 +195,14 @@ def to_python(plan: Plan, version: str) -> str:
     classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
     classes += f"TARGETS = {plan.target_names!r}\n" if plan.target_names else ""
     foot = _FOOT_SEVERAL if plan.target_names else _FOOT_REGRESSION
+    imports, functions = _reading(plan)
     head = _HEAD.format(
         version=version,
         origin=plan.origin,
         features=[column.name for column in plan.columns],
         classes=classes,
-        texts=(_TEXTS if plan.columns.categorical else "") + _reading(plan),
-        imports="import re\n\n" if _reading(plan) else "",
+        texts=(_TEXTS if plan.columns.categorical else "") + functions,
+        imports=imports,
         making="\n".join(f"    {line}" for line in _making(plan)),
     )
     helpers = "\n\n\n".join([*step_helpers(plan, "python", _HELPERS), *_parts(plan)])
@@ -201,21 +219,40 @@ def to_python(plan: Plan, version: str) -> str:
     )
 
 
-def _reading(plan: Plan) -> str:
-    """Functions that read numbers in texts, if columns have such."""
-    if all(column.text_format is None for column in plan.columns):
-        return ""
-    return "\n\n" + inspect.getsource(parse_number).replace("def parse_number", "def _parse_number") + _READ
+def _reading(plan: Plan) -> tuple[str, str]:
+    """Imports and functions that read numbers and dates in texts, if columns have such."""
+    imports, functions = "", ""
+    if any(isinstance(column.text_format, NumberFormat) for column in plan.columns):
+        functions += "\n\n" + _source(parse_number) + _READ_NUMBERS
+    if any(column.date for column in plan.columns):
+        imports += "import datetime\n"
+        functions += "\n\n" + _source(parse_date) + "\n\n" + _source(date_parts) + _READ_DATES
+    imports += "import re\n\n" if functions else ""
+    return imports, functions
+
+
+def _source(function: Callable[..., Any]) -> str:
+    """A function of ours, private and without annotations."""
+    text = inspect.getsource(function).replace(f"def {function.__name__}", f"def _{function.__name__}")
+    head, body = text.split("\n", 1)
+    return re.sub(r": [A-Za-z0-9.\[\]]+(?=[,)])| -> [^:]+(?=:)", "", head) + "\n" + body
 
 
 def _making(plan: Plan) -> list[str]:
     """Statements that make features of columns."""
     lines = []
     for j, column in enumerate(plan.columns):
+        if column.date is not None:
+            arguments = f"given[{j}], {column.date.order!r}"
+            lines.append(f"days = _read_dates({arguments}, {float(column.fill)!r})")
+            lines.append(f"found += list(_date_parts(days, has_time={column.date.has_time}).T)")
+            if column.has_indicator:
+                lines.append(f"found.append(np.isnan(_read_dates({arguments}, np.nan)).astype(np.float64))")
+            continue
         if column.categories is None:
             fill = "np.nan" if math.isnan(column.fill) else repr(float(column.fill))
             if column.text_format is not None:
-                lines.append(f"given[{j}] = _read(given[{j}], {', '.join(map(repr, column.text_format))})")
+                lines.append(f"given[{j}] = _read_numbers(given[{j}], {', '.join(map(repr, column.text_format))})")
             lines.append(f"found.append(_numbers(given[{j}], {fill}))")
             if column.has_indicator:
                 lines.append(f"found.append(np.isnan(_numbers(given[{j}], np.nan)).astype(np.float64))")

@@ -8,10 +8,10 @@ SQLite has at most 2,000 columns.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from symgrove.export.sql_columns import features_of, literal, number
 from symgrove.export.sql_texts import with_numbers
 from symgrove.export.writing import Written, fill, repeating, step_templates, used_primitives, write_steps
 from symgrove.forest.templates import DIALECTS, repeats_an_operand
@@ -21,7 +21,6 @@ COLUMNS_AT_A_TIME = 1400  # named steps and values of one part of a block
 MOST_CARRIED = 300  # steps that later tables need; beyond that, they are computed again
 MOST_COLUMNS = {"sqlite": 1900, "duckdb": 100_000}
 MOST_TABLES = {"sqlite": 80, "duckdb": 10_000}  # SQLite refuses longer chains: expressions nested too deeply
-_TEXT = {"sqlite": "TEXT", "duckdb": "VARCHAR"}
 _LARGEST = "1.7976931348623157e308"
 
 # Steps that are no primitives.
@@ -104,7 +103,7 @@ class _Query:
         p = self.prefix
         n = len(self.plan.features)
         given = ", ".join(self._given())
-        made = ", ".join(f"{text} AS {p}x{i}" for i, text in enumerate(self._making()))
+        made = ", ".join(f"{text} AS {p}x{i}" for i, text in enumerate(features_of(self.plan, self.dialect, p)))
         kept = "".join(f"{p}in.{quote(name)} AS {p}k{i}, " for i, name in enumerate(self.keep))
         self.tables.append(f"SELECT row_number() OVER () AS {p}row, {kept}{given} FROM {self._source()} AS {p}in")
         self.tables.append(f"SELECT {p}row, {made} FROM {p}0")
@@ -152,38 +151,17 @@ class _Query:
                 found.append(f"{name if column.categories is not None else f'CAST({name} AS DOUBLE)'} AS {p}c{j}")
         return found
 
-    def _making(self) -> list[str]:
-        """Features from columns."""
-        found = []
-        for j, column in enumerate(self.plan.columns):
-            name = f"{self.prefix}c{j}"
-            if column.categories is None:
-                number = name
-                if self.dialect == "duckdb" and not math.isnan(column.fill):
-                    number = f"nullif({number}, CAST('nan' AS DOUBLE))"
-                found.append(number if math.isnan(column.fill) else f"coalesce({number}, {_number(column.fill)})")
-                is_missing = f"{number} IS NULL"
-            else:
-                text, is_missing = f"CAST({name} AS {_TEXT[self.dialect]})", f"{name} IS NULL"
-                known = [_texts(c, column.categories) for c in column.categories]
-                found += [f"CASE WHEN {text} IN ({c}) THEN 1e0 ELSE 0e0 END" for c in known]
-                if column.has_others:
-                    found.append(f"CASE WHEN {text} NOT IN ({', '.join(known)}) THEN 1e0 ELSE 0e0 END")
-            if column.has_indicator:
-                found.append(f"CASE WHEN {is_missing} THEN 1e0 ELSE 0e0 END")
-        return found
-
     # Expressions
 
     def _write(self, step: Step, operands: list[str]) -> str:
         if step.name == "input":
             return f"{self.prefix}x{int(step.numbers[0])}"
         if step.name == "constant":
-            return _number(step.numbers[0])
+            return number(step.numbers[0])
         template = self.templates[step.name]
         if step.primitive is not None and step.numbers == (0.0,) and self.dialect == "sqlite":
             template = step.primitive.templates.sqlite_without_epsilon or template
-        return fill(template, operands, [_number(value) for value in step.numbers])
+        return fill(template, operands, [number(value) for value in step.numbers])
 
     def _is_finite(self, text: str) -> str:
         return f"isfinite({text})" if self.dialect == "duckdb" else f"abs({text}) <= {_LARGEST}"
@@ -304,15 +282,15 @@ class _Query:
             totals: list[list[str]] = [[], []]
             for i, text in texts.items():
                 row, test = block.rows[i], self._is_finite(text)
-                scaled = f"{_number(row.coefficients[0])} * {text} + {_number(row.intercept)}"
+                scaled = f"{number(row.coefficients[0])} * {text} + {number(row.intercept)}"
                 totals[0].append(f"CASE WHEN {test} THEN {scaled} ELSE 0e0 END")
-                totals[1].append(f"CASE WHEN {test} THEN {_number(block.counts[i])} ELSE 0e0 END")
+                totals[1].append(f"CASE WHEN {test} THEN {number(block.counts[i])} ELSE 0e0 END")
             starts = ["0e0", "0e0"] if is_first else names
             return [f"{_add([s, *t])} AS {n}" for s, t, n in zip(starts, totals, names, strict=True)], names
         names = [f"{p}m{label}_{j}" for j in range(len(block.rows))]
         columns = []
         for row, name in zip(block.rows, names, strict=True):
-            start = _number(row.intercept) if is_first else name
+            start = number(row.intercept) if is_first else name
             columns.append(f"{_add([start, *_products(row, texts)])} AS {name}")
         return columns, names
 
@@ -322,16 +300,16 @@ class _Query:
             total, count = sums
             mean = f"({total} / {count})"
             test = f"{count} > 0e0 AND {self._is_finite(mean)}"
-            return f"CASE WHEN {test} THEN {mean} ELSE {_number(block.fallback or 0.0)} END"
+            return f"CASE WHEN {test} THEN {mean} ELSE {number(block.fallback or 0.0)} END"
         members = [self._headed(block, name) for name in sums]
         if block.combine == "trimmed" and block.fallback is not None:
-            other = _number(block.fallback)
+            other = number(block.fallback)
             members = [f"CASE WHEN {self._is_finite(m)} THEN {m} ELSE {other} END" for m in members]
         n = len(members)
         if block.combine == "mean" and block.fallback is None:
-            return f"({_add(members)} / {_number(n)})"
+            return f"({_add(members)} / {number(n)})"
         if n == 1 and block.fallback is not None:
-            return f"CASE WHEN {self._is_finite(members[0])} THEN {members[0]} ELSE {_number(block.fallback)} END"
+            return f"CASE WHEN {self._is_finite(members[0])} THEN {members[0]} ELSE {number(block.fallback)} END"
         if self.dialect == "duckdb":
             source = f"(SELECT unnest([{', '.join(members)}]) AS m)"
         else:
@@ -341,15 +319,15 @@ class _Query:
             ordered = f"(SELECT m, row_number() OVER (ORDER BY m) AS r FROM {source})"
             return f"(SELECT avg(m) FROM {ordered} WHERE {ranks})"
         source = f"(SELECT m FROM {source} WHERE {self._is_finite('m')})"
-        other = _number(block.fallback or 0.0)
+        other = number(block.fallback or 0.0)
         if block.combine == "median":
             numbered = f"(SELECT m, row_number() OVER (ORDER BY m) AS r, count(*) OVER () AS n FROM {source})"
             return f"coalesce((SELECT avg(m) FROM {numbered} WHERE 2 * r BETWEEN n AND n + 2), {other})"
         return f"coalesce((SELECT avg(m) FROM {source}), {other})"
 
     def _headed(self, block: MemberBlock, name: str) -> str:
-        low, high, threshold = (_number(v) for v in (*block.limits, block.threshold))
-        shifted = f"({name} - {_number(block.threshold - 0.5)})"
+        low, high, threshold = (number(v) for v in (*block.limits, block.threshold))
+        shifted = f"({name} - {number(block.threshold - 0.5)})"
         # A member that is not finite is neither above nor below: NULL, or a number that is not finite, as it is.
         test = self._is_finite(name)
         return {
@@ -367,8 +345,8 @@ class _Query:
         p = self.prefix
         if base is None:
             return f"{p}b{k}_0"
-        terms = [f"{_number(w)} * ({p}b{k}_{level} - {_number(base)})" for level, w in enumerate(weights)]
-        return "(" + " + ".join([_number(base), *terms]) + ")"
+        terms = [f"{number(w)} * ({p}b{k}_{level} - {number(base)})" for level, w in enumerate(weights)]
+        return "(" + " + ".join([number(base), *terms]) + ")"
 
     # The answer
 
@@ -403,15 +381,15 @@ class _Query:
             scores = [f"{p}y{k}" for k in range(len(classes))]
             total = f"({' + '.join(scores)})"
             shares = [
-                f"(CASE WHEN {total} = 0e0 THEN {_number(1 / len(classes))} ELSE {s} / {total} END)" for s in scores
+                f"(CASE WHEN {total} = 0e0 THEN {number(1 / len(classes))} ELSE {s} / {total} END)" for s in scores
             ]
         if self.plan.correction is not None:
             shares = self._corrected(shares)
         cases = []
         for k, share in enumerate(shares[:-1]):
             tests = [f"{share} >= {other}" for other in shares[k + 1 :]]
-            cases.append(f"WHEN {' AND '.join(tests)} THEN {_literal(classes[k])}")
-        label = f"CASE {' '.join(cases)} ELSE {_literal(classes[-1])} END"
+            cases.append(f"WHEN {' AND '.join(tests)} THEN {literal(classes[k])}")
+        label = f"CASE {' '.join(cases)} ELSE {literal(classes[-1])} END"
         names = [self._free("prediction"), *(self._free(f"probability of {c}") for c in classes)]
         answers = zip([label, *shares], names, strict=True)
         return [f"{self._if_complete(text)} AS {quote(name)}" for text, name in answers]
@@ -420,10 +398,10 @@ class _Query:
         """Columns of one more table hold the raised shares, so that they are written once."""
         assert self.plan.correction is not None
         power, weights, floor = self.plan.correction
-        p, f = self.prefix, _number(floor)
+        p, f = self.prefix, number(floor)
         last = f"{p}{len(self.tables) - 1}"
         raised = ", ".join(
-            f"{_number(w)} * pow(CASE WHEN {s} > {f} THEN {s} ELSE {f} END, {_number(power)}) AS {p}r{k}"
+            f"{number(w)} * pow(CASE WHEN {s} > {f} THEN {s} ELSE {f} END, {number(power)}) AS {p}r{k}"
             for k, (s, w) in enumerate(zip(shares, weights.tolist(), strict=True))
         )
         self.tables.append(f"SELECT *, {raised} FROM {last}")
@@ -454,32 +432,9 @@ class _Query:
         return name
 
 
-def _number(value: float) -> str:
-    """A double: without an exponent DuckDB would take it for a decimal number."""
-    text = repr(float(value))
-    text = text if "e" in text else text + "e0"
-    return f"({text})" if text[0] == "-" else text
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    return _number(value) if isinstance(value, float) else "'" + str(value).replace("'", "''") + "'"
-
-
-def _texts(category: str, others: Sequence[str]) -> str:
-    """What a category may look like as a text of the database: whole numbers with a point, truth values in small."""
-    also = {"True": "true", "False": "false"}.get(category)
-    if re.fullmatch(r"-?[0-9]+", category):
-        also = f"{category}.0"
-    return ", ".join(map(_literal, [category] if also is None or also in others else [category, also]))
-
-
 def _products(row: Row, texts: dict[int, str]) -> list[str]:
     pairs = zip(row.indices, row.coefficients, strict=True)
-    return [f"{_number(coefficient)} * {texts[i]}" for i, coefficient in pairs if i in texts]
+    return [f"{number(coefficient)} * {texts[i]}" for i, coefficient in pairs if i in texts]
 
 
 def _union(members: list[str]) -> str:

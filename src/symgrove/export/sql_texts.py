@@ -1,13 +1,16 @@
-"""Numbers in texts, as queries read them: the same rules as `models/number_text.py`, in two dialects.
+"""Numbers and dates in texts, as queries read them: the rules of `models/number_text.py` and `models/date_text.py`.
 
-A text that is no number makes the prediction NULL: queries cannot raise errors.
+A text that is none makes the prediction NULL: queries cannot raise errors.
 """
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from symgrove.models.columns import TextFormat
+from symgrove.models.date_text import DateFormat
 from symgrove.models.number_text import MISSING, PERCENT, NumberFormat
 
 _NOTHING = ", ".join(f"'{text}'" for text in MISSING)
@@ -19,7 +22,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def with_numbers(source: str, formats: Mapping[int, tuple[str, NumberFormat]], dialect: str, prefix: str) -> str:
+def with_numbers(source: str, formats: Mapping[int, tuple[str, TextFormat]], dialect: str, prefix: str) -> str:
     """A query of all columns of a table, and for the columns in `formats`, by number, two more.
 
     `formats` have the column's reference and format. The number is in <prefix>n<column>; <prefix>u<column> is 1 where
@@ -27,8 +30,11 @@ def with_numbers(source: str, formats: Mapping[int, tuple[str, NumberFormat]], d
     """
     levels: list[list[str]] = []
     for j, (reference, form) in formats.items():
-        names: dict[str, Any] = {letter: f"{prefix}{letter}{j}" for letter in "abdsrmxknu"}
-        own = _sqlite(form) if dialect == "sqlite" else _duckdb(form)
+        names: dict[str, Any] = {letter: f"{prefix}{letter}{j}" for letter in string.ascii_lowercase}
+        if isinstance(form, DateFormat):
+            own = _sqlite_dates(form) if dialect == "sqlite" else _duckdb_dates(form)
+        else:
+            own = _sqlite(form) if dialect == "sqlite" else _duckdb(form)
         for depth, parts in enumerate(own):
             texts = [f"{_filled(text, names | {'c': reference})} AS {names[letter]}" for letter, text in parts.items()]
             levels += [[]] if depth == len(levels) else []
@@ -112,3 +118,74 @@ def _results(is_number: str, as_it_is: str, read: str) -> dict[str, str]:
         "n": f"CASE WHEN {is_number} THEN {as_it_is} WHEN <k> THEN {read} END",
         "u": f"CASE WHEN <c> IS NULL OR {is_number} OR <k> OR lower(<a>) IN ({_NOTHING}) THEN 0 ELSE 1 END",
     }
+
+
+def _sqlite_dates(form: DateFormat) -> Iterator[dict[str, str]]:
+    """Text; date and time; separator; first part and the rest, hour and the rest; all parts; ISO date; result."""
+    yield {"a": "CASE WHEN typeof(<c>) = 'text' THEN replace(trim(<c>), 'T', ' ') END"}
+    yield {"d": _before("<a>", "' '"), "b": f"CASE WHEN instr(<a>, ' ') > 0 THEN {_after('<a>', ' ')} ELSE '0:00' END"}
+    yield {"s": "CASE WHEN instr(<d>, '-') > 0 THEN '-' WHEN instr(<d>, '/') > 0 THEN '/' ELSE '.' END"}
+    rest = "substr(<d>, instr(<d>, <s>) + 1)"
+    yield {"r": _before("<d>", "<s>"), "m": rest, "h": _before("<b>", "':'"), "f": _after("<b>", ":")}
+    yield {
+        "x": _before("<m>", "<s>"),
+        "y": "substr(<m>, instr(<m>, <s>) + 1)",
+        "i": _before("<f>", "':'"),
+        "j": f"CASE WHEN instr(<f>, ':') > 0 THEN {_after('<f>', ':')} ELSE '00' END",
+    }
+    year_first = f"<r> GLOB '{'[0-9]' * 4}' AND {_is_short('<x>')} AND {_is_short('<y>')}"
+    year_last = f"<y> GLOB '{'[0-9]' * 4}' AND {_is_short('<x>')} AND {_is_short('<r>')}"
+    dates = f"WHEN {year_first} THEN printf('%04d-%02d-%02d', <r>, <x>, <y>)"
+    if form.order != "ymd":
+        parts = "<y>, <x>, <r>" if form.order == "dmy" else "<y>, <r>, <x>"
+        dates += f" WHEN {year_last} THEN printf('%04d-%02d-%02d', {parts})"
+    two = "[0-9]" * 2
+    is_second = f"<j> GLOB '{two}' OR (<j> GLOB '{two}.[0-9]*' AND <j> NOT GLOB '{two}.*[^0-9]*')"
+    yield {
+        "e": f"CASE {dates} END",
+        "l": f"({_is_short('<h>')} AND CAST(<h> AS INTEGER) < 24 AND <i> GLOB '{two}' AND CAST(<i> AS INTEGER) < 60 "
+        f"AND ({is_second}) AND CAST(<j> AS REAL) < 60)",
+    }
+    # With something added, SQLite takes the 31st of June for the first of July.
+    yield {"k": "coalesce(date(<e>, '+0 days') = <e> AND <e> >= '0001-01-01' AND <l>, 0)"}
+    clock = "(CAST(<h> AS INTEGER) * 3600e0 + CAST(<i> AS INTEGER) * 60e0 + CAST(<j> AS REAL)) / 86400e0"
+    days = f"julianday(<e>) - 2440587.5e0 + {clock}"
+    yield _results("typeof(<c>) IN ('integer', 'real')", "CAST(<c> AS REAL)", days)
+
+
+def _before(text: str, mark: str) -> str:
+    return f"CASE WHEN instr({text}, {mark}) > 0 THEN substr({text}, 1, instr({text}, {mark}) - 1) ELSE {text} END"
+
+
+def _after(text: str, mark: str) -> str:
+    return f"substr({text}, instr({text}, '{mark}') + 1)"
+
+
+def _is_short(text: str) -> str:
+    return f"({text} GLOB '[0-9]' OR {text} GLOB '[0-9][0-9]')"
+
+
+def _duckdb_dates(form: DateFormat) -> Iterator[dict[str, str]]:
+    """The same, with regular expressions; columns of dates are taken as texts."""
+    yield {"a": "trim(CAST(<c> AS VARCHAR))"}
+    time = "([T ][0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?"
+    first = "([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})"
+    last = "([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})"
+
+    def iso(pattern: str, *order: int) -> str:
+        parts = " || '-' || ".join(f"regexp_extract(<a>, '^{pattern}', {k})" for k in order)
+        return f"WHEN regexp_full_match(<a>, '{pattern}{time}') THEN {parts}"
+
+    dates = iso(first, 1, 2, 3)
+    if form.order != "ymd":
+        dates += " " + (iso(last, 3, 2, 1) if form.order == "dmy" else iso(last, 3, 1, 2))
+    is_same = "regexp_extract(<a>, '^[0-9]+([-/.])', 1) = regexp_extract(<a>, '^[0-9]+[-/.][0-9]+([-/.])', 1)"
+    clock = {"h": "[T ]([0-9]+):", "i": "[T ][0-9]+:([0-9]+)", "j": ":[0-9]+:([0-9.]+)"}
+    yield {"e": f"CASE WHEN {is_same} THEN TRY_CAST(CASE {dates} END AS DATE) END"} | {
+        letter: f"coalesce(TRY_CAST(nullif(regexp_extract(<a>, '{pattern}', 1), '') AS DOUBLE), 0e0)"
+        for letter, pattern in clock.items()
+    }
+    yield {"k": "coalesce(<e> >= DATE '0001-01-01' AND <h> < 24 AND <i> < 60 AND <j> < 60, FALSE)"}
+    days = "CAST(date_diff('day', DATE '1970-01-01', <e>) AS DOUBLE) + (<h> * 3600e0 + <i> * 60e0 + <j>) / 86400e0"
+    is_number = "(typeof(<c>) NOT IN ('VARCHAR', 'DATE') AND typeof(<c>) NOT LIKE 'TIMESTAMP%')"
+    yield _results(is_number, "TRY_CAST(CAST(<c> AS VARCHAR) AS DOUBLE)", days)

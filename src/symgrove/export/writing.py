@@ -87,8 +87,13 @@ def write_steps(
 
 def plain_inputs(plan: Plan) -> list[str]:
     """What languages that take numbers only take where tables have texts."""
-    formats = [(column.name, column.text_format) for column in plan.columns if column.text_format is not None]
-    return [f"{name!r} is a number: {form.example[1]:.10g} for {form.example[0]!r}" for name, form in formats]
+    found = []
+    for column in plan.columns:
+        if column.text_format is not None:
+            text, value = column.text_format.example
+            what = "a number" if column.date is None else "days since 1970-01-01"
+            found.append(f"{column.name!r} is {what}: {value:.10g} for {text!r}")
+    return found
 
 
 def number(value: float) -> str:

@@ -42,7 +42,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[^\W\d]\w*)"
     r"|`(?P<quoted>(?:[^`]|``)*)`"
-    r"|(?P<indicator>\[[^\[\]`\n]+ is [^\[\]`\n]+\])"
+    r"|(?P<indicator>\[[^\[\]`\n]+ (?:is|of) [^\[\]`\n]+\])"
     r"|(?P<symbol>[-+*/^(),]))"
 )
 

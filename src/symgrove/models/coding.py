@@ -56,7 +56,7 @@ def _read_texts(given: list[Any], columns: TableColumns) -> list[Any]:
     return [
         values
         if column.text_format is None or getattr(getattr(values, "dtype", None), "kind", "O") in "fiu"
-        else column.text_format.numbers(np.asarray(values, dtype=object).tolist(), column.name)
+        else column.text_format.numbers(values, column.name)
         for values, column in zip(given, columns, strict=True)
     ]
 

@@ -2,6 +2,7 @@
 
 A number that is missing is filled in with the training median, and may have a feature [column is missing] beside it; a
 category is a feature [column is value] for each value. Features in brackets are 1 where what they say is true, else 0.
+A date is a number, days since 1970-01-01, and features such as [month of column].
 
 Rows come as a *coded* table: a number for each column, which is the place of the category in columns of categories (one
 past the last for values that have no feature), and NaN where there is nothing (models/coding.py makes it).
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.models.date_text import DateFormat, date_format_from, date_parts, shown_date
 from symgrove.models.document import Document, Entries
 from symgrove.models.number_text import PERCENT, NumberFormat, number_format_from
 
@@ -25,6 +27,7 @@ Matrix = NDArray[np.float64]
 MOST_CATEGORIES = 30  # with a feature of their own, the most frequent ones; the others share one
 # Of the training rows: from so many without a number on, [column is missing] is a feature.
 SHARE_FOR_INDICATOR, FEWEST_FOR_INDICATOR = 0.02, 5
+TextFormat = NumberFormat | DateFormat
 _RESERVED = ("missing", "another")  # words in the names of features
 
 
@@ -45,8 +48,8 @@ class TableColumn(NamedTuple):
         Values with a feature of their own; None for numbers.
     has_others : bool
         Whether [name is another] is a feature: any value that has none of its own.
-    text_format : NumberFormat or None
-        How texts are numbers, where the rows of the fit came from a file that has such.
+    text_format : NumberFormat, DateFormat or None
+        How texts are numbers or dates, where the rows of the fit came from a file that has such.
     """
 
     name: str
@@ -55,7 +58,7 @@ class TableColumn(NamedTuple):
     has_indicator: bool = False
     categories: tuple[str, ...] | None = None
     has_others: bool = False
-    text_format: NumberFormat | None = None
+    text_format: TextFormat | None = None
 
     @property
     def features(self) -> list[str]:
@@ -64,13 +67,30 @@ class TableColumn(NamedTuple):
         if self.categories is not None:
             found = [f"[{self.name} is {_shown(c)}]" for c in self.categories]
             found += [f"[{self.name} is another]"] if self.has_others else []
+        if self.date is not None:
+            found = [f"[{part} of {self.name}]" for part in self.date.parts]
         return [*found, f"[{self.name} is missing]"] if self.has_indicator else found
 
     @property
     def n_features(self) -> int:
         """How many features it has."""
         n_values = 1 if self.categories is None else len(self.categories) + self.has_others
-        return n_values + self.has_indicator
+        return (n_values if self.date is None else len(self.date.parts)) + self.has_indicator
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether texts such as 12 % are hundredths."""
+        return isinstance(self.text_format, NumberFormat) and self.text_format.sign == PERCENT
+
+    @property
+    def filled_in(self) -> str:
+        """What stands in for a missing number, as a user writes it."""
+        return f"{self.fill:.6g}" if self.date is None else shown_date(self.fill)
+
+    @property
+    def date(self) -> DateFormat | None:
+        """How its dates are written, if it has dates: then its numbers are days since 1970-01-01."""
+        return self.text_format if isinstance(self.text_format, DateFormat) else None
 
 
 @dataclass(frozen=True)
@@ -91,7 +111,7 @@ class TableColumns:
     @cached_property
     def is_plain(self) -> bool:
         """Whether features are the columns, missing numbers filled in."""
-        return all(c.categories is None and not c.has_indicator for c in self.columns)
+        return all(c.categories is None and not c.has_indicator and c.date is None for c in self.columns)
 
     @cached_property
     def categorical(self) -> list[int]:
@@ -126,9 +146,15 @@ class TableColumns:
     def notes(self) -> list[str]:
         """What a reader of formulas must know."""
         filled = [c for c in self.columns if c.categories is None and c.was_missing]
-        notes = [f"{c.name} means {c.name}, or {c.fill:.6g} where missing" for c in filled]
-        notes += [f"{c.name} is 0.12 for 12 %" for c in self.columns if c.text_format and c.text_format.sign == PERCENT]
-        if any(c.categories is not None or c.has_indicator for c in self.columns):
+        notes = [f"{c.name} means {c.name}, or {c.filled_in} where missing" for c in filled]
+        notes += [f"{c.name} is 0.12 for 12 %" for c in self.columns if c.is_percent]
+        has_flags = any(c.categories is not None or c.has_indicator for c in self.columns)
+        if any(c.date is not None for c in self.columns):
+            notes.append(
+                "[days of ...] are since 1970-01-01, [month of ...] from 1 to 12, [weekday of ...] from 1 (Monday)"
+            )
+            notes += ["[... is ...] is 1 where what it says is true, else 0"] if has_flags else []
+        elif has_flags:
             notes.append("[...] is 1 where what it says is true, else 0")
         return notes
 
@@ -152,7 +178,11 @@ class TableColumns:
         place = 0
         for column, values in zip(self.columns, table.T, strict=True):
             is_missing = np.isnan(values)
-            if column.categories is None:
+            if column.date is not None:
+                parts = date_parts(np.where(is_missing, column.fill, values), has_time=column.date.has_time)
+                found[:, place : place + len(column.date.parts)] = parts
+                place += len(column.date.parts)
+            elif column.categories is None:
                 found[:, place] = np.where(is_missing, column.fill, values)
                 place += 1
             else:
@@ -243,11 +273,13 @@ def columns_from(parts: list[Entries], names: Sequence[str]) -> TableColumns:
                 raise ValueError(f"'categories' of {own.where} must be different texts.")
             categories = tuple(items)
         fill, has_others = own.number("fill", is_optional=True), own.flag("has_others")
-        form = number_format_from(own.entries("text_format")) if "text_format" in own else None
+        form = _format_from(own.entries("text_format")) if "text_format" in own else None
         flags = own.flag("was_missing"), own.flag("has_indicator")
         column = TableColumn(name, fill, *flags, categories, has_others, form)
         if categories is not None and form is not None:
-            raise ValueError(f"{own.where} cannot have both categories and numbers in texts.")
+            raise ValueError(f"{own.where} cannot have both categories and a format of numbers or dates.")
+        if column.date is not None and np.isnan(fill):
+            raise ValueError(f"{own.where} must have a number for rows without a date.")
         if categories is None and (has_others or (column.has_indicator and np.isnan(fill))):
             raise ValueError(f"{own.where} must have categories, or a number for rows without one.")
         found.append(column)
@@ -255,6 +287,11 @@ def columns_from(parts: list[Entries], names: Sequence[str]) -> TableColumns:
     if not made.owners.size:
         raise ValueError("'columns' of the file make no features.")
     return made
+
+
+def _format_from(entries: Entries) -> TextFormat:
+    is_date = entries.text("kind", ("number", "date")) == "date"
+    return date_format_from(entries) if is_date else number_format_from(entries)
 
 
 def _shown(category: str) -> str:
@@ -269,6 +306,8 @@ def _learned(column: TableColumn, values: Matrix, weight: Matrix | None) -> Tabl
     if column.categories is None:
         known = None if weight is None else weight[~is_missing]
         fill = weighted_median(values[~is_missing] if was_missing else values, known)
+        if column.date is not None and not column.date.has_time:
+            fill = float(np.floor(fill))
         n_missing = int(is_missing.sum())
         enough = max(FEWEST_FOR_INDICATOR, SHARE_FOR_INDICATOR * values.size)
         has_indicator = enough <= n_missing < values.size

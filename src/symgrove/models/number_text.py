@@ -70,11 +70,11 @@ class NumberFormat(NamedTuple):
     decimal: str = "."
     sign: str = ""
 
-    def numbers(self, values: Iterable[Any], name: str) -> NDArray[np.float64]:
+    def numbers(self, values: Any, name: str) -> NDArray[np.float64]:
         """Numbers from texts; numbers as they are, NaN where there is nothing."""
         known: dict[str, float] = {}
         found = []
-        for value in values:
+        for value in np.asarray(values, dtype=object).tolist():
             if isinstance(value, str):
                 if value not in known:
                     known[value] = self._number(value, name)

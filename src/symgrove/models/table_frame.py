@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from symgrove.models.number_text import NumberFormat
+from symgrove.models.columns import TextFormat
 
 
 class TableFrame:
     """The little of a data frame that estimators ask for: columns of numbers, or of texts, by name.
 
-    `formats` say how numbers were written in texts, of columns where a model is to remember that.
+    `formats` say how numbers and dates were written in texts, of columns where a model is to remember that.
     """
 
     def __init__(
-        self, given: dict[str, np.ndarray[Any, Any]], n_rows: int, formats: dict[str, NumberFormat] | None = None
+        self, given: dict[str, np.ndarray[Any, Any]], n_rows: int, formats: dict[str, TextFormat] | None = None
     ) -> None:
         self.given = given
         self.formats = formats or {}

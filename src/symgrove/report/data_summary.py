@@ -14,6 +14,7 @@ from symgrove.estimators.fitted import labels_of
 from symgrove.estimators.input import columns_of
 from symgrove.inspection._input import some_rows
 from symgrove.models.columns import TableColumn
+from symgrove.models.date_text import shown_date
 from symgrove.report.rows import ReportRows
 from symgrove.report.words import number
 
@@ -70,7 +71,11 @@ def _summary(column: TableColumn, values: Matrix) -> Column:
     n_missing = values.size - known.size
     note = f" ({n_missing} missing)" if n_missing else ""
     if column.categories is None:
-        found = _column(column.name, known if known.size else np.array([column.fill]))
+        known = known if known.size else np.array([column.fill])
+        found = _column(column.name, known)
+        if column.date is not None:
+            low, middle, high = map(shown_date, (known.min(), np.floor(np.median(known)), known.max()))
+            found = found._replace(low=low, middle=middle, high=high)
         return found._replace(name=column.name + note)
     labels = [*column.categories, "(other)"]
     codes, counts = np.unique(known.astype(np.intp), return_counts=True)

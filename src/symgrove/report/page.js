@@ -70,17 +70,20 @@
   const numberControl = (control, i) => {
     const limits = { min: control.low, max: control.high, step: control.step };
     const slider = element("input", { type: "range", id: `control-${i}`, ...limits });
-    const field = element("input", { type: "number", step: "any" });
+    const field = element("input", control.is_date ? { type: "date" } : { type: "number", step: "any" });
+    const dayLength = 864e5;  // milliseconds; dates are days since 1970-01-01
+    const written = (value) => control.is_date ? new Date(value * dayLength).toISOString().slice(0, 10) : value;
+    const entered = () => control.is_date ? field.valueAsNumber / dayLength : field.valueAsNumber;
     field.setAttribute("aria-label", control.name);
     const set = (value) => {
       row[control.feature] = value;
       slider.value = value ?? control.fill;
-      field.value = value ?? "";
+      field.value = value === null ? "" : written(value);
     };
-    slider.addEventListener("input", () => { row[control.feature] = slider.valueAsNumber; field.value = slider.value; answer(); });
+    slider.addEventListener("input", () => { row[control.feature] = slider.valueAsNumber; field.value = written(slider.valueAsNumber); answer(); });
     field.addEventListener("input", () => {  // an empty field is a missing value
       if (field.value === "" && !field.validity.badInput) { row[control.feature] = null; answer(); }
-      if (Number.isFinite(field.valueAsNumber)) { row[control.feature] = field.valueAsNumber; slider.value = field.value; answer(); }
+      if (Number.isFinite(entered())) { row[control.feature] = entered(); slider.value = entered(); answer(); }
     });
     inputs.push(() => set(control.value));
     return element("div", { className: "control" }, element("label", { htmlFor: slider.id, textContent: control.name }), field, slider);

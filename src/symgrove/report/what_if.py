@@ -27,7 +27,7 @@ def controls(model: Estimator, rows: ReportRows, coverage: float) -> dict[str, A
     for j, (column, importance) in enumerate(zip(columns, model.feature_importances_.tolist(), strict=True)):
         if column.categories is None:
             own = _number(column.name, j, filled[:, j], start[j], importance)
-            found.append(own | {"fill": float(filled[chosen, j])})
+            found.append(own | {"fill": float(filled[chosen, j]), "is_date": column.date is not None})
         else:
             found.append(_choice(columns, j, start[j]) | {"importance": importance})
     found.sort(key=lambda control: -control["importance"])
