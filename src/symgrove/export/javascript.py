@@ -11,12 +11,12 @@ from symgrove.export.writing import number, repeating, step_helpers, step_templa
 from symgrove.models.plan import MemberBlock, Plan
 
 # Steps that are no primitives.
-_CALLS = {
+CALLS = {
     "quotient": "({0} / {1})",
     "within": "within({0}, {n0}, {n1})",
     "finite": "finite({0}, {n0})",
 }
-_HELPERS = {"finite": "const finite = (a, other) => Number.isFinite(a) ? a : other;"}
+HELPERS = {"finite": "const finite = (a, other) => Number.isFinite(a) ? a : other;"}
 
 _TEMPLATE = """// Made by symgrove {version} from a {origin}.
 // symgroveModel.predict(row): row is an array in the order of symgroveModel.features, or an object with these keys:
@@ -109,7 +109,7 @@ def to_javascript(plan: Plan, version: str) -> str:
     """Source that defines `symgroveModel`."""
     if any(isinstance(c, int) and abs(c) > 2**53 for c in plan.classes or ()):
         raise ValueError("JavaScript's numbers do not tell whole numbers above 2^53 apart; use texts as classes.")
-    templates = step_templates(plan, "javascript", _CALLS)
+    templates = step_templates(plan, "javascript", CALLS)
     written = write_steps(plan, write_calls(templates), lambda i: f"t{i}", repeating(templates))
     body = [f"const t{a.step} = {a.expression};" for a in written.assignments]
     tables, found = [], []
@@ -131,14 +131,14 @@ def to_javascript(plan: Plan, version: str) -> str:
                 terms.append(f" + {number(target.weights[level])} * (b{label} - {number(target.base)})")
         found.append(f"b{k}_0" if target.base is None else f"{number(target.base)}{''.join(terms)}")
     body.append(f"return [{', '.join(found)}];")
-    helpers = "\n".join(f"  {helper}" for helper in step_helpers(plan, "javascript", _HELPERS))
+    helpers = "\n".join(f"  {helper}" for helper in step_helpers(plan, "javascript", HELPERS))
     return _TEMPLATE.format(
         version=version,
         origin=plan.origin,
         features=_literal([column.name for column in plan.columns]),
         texts_too=" and texts" if plan.columns.categorical else "",
         texts="texts for categories, " if plan.columns.categorical else "",
-        making=", ".join(_making(plan)),
+        making=", ".join(making(plan)),
         parse=parsers(plan),
         reading=reading(plan),
         classes="" if plan.classes is None else f"  const classes = {_literal(plan.classes)};\n",
@@ -150,7 +150,7 @@ def to_javascript(plan: Plan, version: str) -> str:
     )
 
 
-def _making(plan: Plan) -> list[str]:
+def making(plan: Plan) -> list[str]:
     """Expressions that make features of columns: numbers, or arrays of them."""
     found = []
     for j, column in enumerate(plan.columns):

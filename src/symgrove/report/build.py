@@ -19,7 +19,8 @@ from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import has_generations, parameters_of, score_left_out, weight_sum_of
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.report.data_summary import summarise
-from symgrove.report.exports import all_exports
+from symgrove.report.contributions import parts_script
+from symgrove.report.exports import all_exports, compressed
 from symgrove.report.features import look_at_features
 from symgrove.report.figures import draw_all
 from symgrove.report.formulas import all_formulas
@@ -92,6 +93,7 @@ def report(
             exports=exports,
             what_if=None if script.problem else controls(model, rows, coverage),
             no_script=script.problem,
+            parts="" if script.problem else compressed(parts_script(model)),
             has_evolution=has_generations(model),
             about=_about(model),
             parameters=_parameters(model),
@@ -113,10 +115,10 @@ def _page(**facts: Any) -> ReportPage:
         undefined=StrictUndefined,
     )
     own = files("symgrove.report")
-    parts = {name: (own / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")}
+    parts = {name: (own / name).read_text(encoding="utf-8") for name in ("page.css", "why.js", "page.js")}
     return ReportPage(
         environment.get_template("page.html").render(
-            style=parts["page.css"], script=parts["page.js"], today=date.today().isoformat(), **facts
+            style=parts["page.css"], script=parts["why.js"] + parts["page.js"], today=date.today().isoformat(), **facts
         )
     )
 

@@ -40,6 +40,11 @@ def all_exports(model: Estimator, file: str | None = None) -> list[Packed]:
     return [_packed(plan, name, label, file) for name, label in LANGUAGES.items()]
 
 
+def compressed(text: str) -> str:
+    """A text as the page's script unpacks it."""
+    return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
+
+
 def _packed(plan: Plan, name: str, label: str, file: str | None) -> Packed:
     if name == "sql" and len(plan.steps) > MOST_STEPS_FOR_SQL:
         return Packed(name, label, "", 0, f"a very long query; {_way_to(name, file)} writes it")
@@ -47,7 +52,7 @@ def _packed(plan: Plan, name: str, label: str, file: str | None) -> Packed:
         text = _export(plan, name)
     except ValueError as error:
         return Packed(name, label, "", 0, str(error))
-    content = base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
+    content = compressed(text)
     if len(content) > LARGEST and name != "javascript":
         return Packed(name, label, "", len(text), f"too long for a page; {_way_to(name, file)} writes it")
     return Packed(name, label, content, len(text), "")

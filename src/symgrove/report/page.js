@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const byId = (id) => document.getElementById(id);
   const root = document.documentElement;
@@ -59,7 +58,9 @@
   const row = Array.from(setting.start);
   const shown = (value) => {
     if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
-    return String(Number(value.toPrecision(5))).replace("-", "−");
+    const size = Math.abs(value);
+    if (size !== 0 && (size < 1e-4 || size >= 1e15)) return value.toExponential(3).replaceAll("-", "−");
+    return value.toLocaleString("en-US", { maximumSignificantDigits: 5 }).replace("-", "−");
   };
   const element = (kind, attributes, ...children) => {
     const made = Object.assign(document.createElement(kind), attributes);
@@ -112,7 +113,7 @@
     more.hidden = true;
   });
 
-  let model = null;
+  let model = null, parts = null, waiting = null;
   const answer = () => {
     if (model === null) return;
     const out = byId("answer");
@@ -133,12 +134,48 @@
       out.replaceChildren(element("span", { className: "value", textContent: shown(model.predict(row)) }));
     }
     out.dataset.prediction = model.predict(row);
+    clearTimeout(waiting);
+    waiting = setTimeout(explain, 100);  // sliders move often
+  };
+
+  // Why this prediction: bars for the columns, the largest contributions first.
+  const valueOf = (control) => {
+    const value = row[control.feature];
+    if (value === null || value === undefined) return "missing";
+    return typeof value === "number" ? shown(value) : control.options[control.options.findIndex((o) => o[1] === value)][0];
+  };
+  const explain = () => {
+    const place = model.predictProba ? model.classes.indexOf(model.predict(row)) : null;
+    const predict = place === null ? model.predict : (given) => model.predictProba(given)[place];
+    const found = why(predict, setting.nSteps, parts, setting.columns, row, setting.beside);
+    const write = (value) => place === null ? shown(value) : `${(100 * value).toFixed(1).replace("-", "−")} %`;
+    const signed = (value) => value > 0 ? `+${write(value)}` : write(value);
+    const sorted = setting.controls.map((control) => ({ control, share: found.contributions[control.feature] }))
+      .filter(({ share }) => share !== 0).sort((a, b) => Math.abs(b.share) - Math.abs(a.share));
+    const shares = sorted.slice(0, setting.n_shown).map(({ control, share }) => [`${control.name}: ${valueOf(control)}`, share]);
+    if (sorted.length > shares.length) {
+      shares.push(["all others", sorted.slice(shares.length).reduce((sum, { share }) => sum + share, 0)]);
+    }
+    const widest = Math.max(...shares.map(([, share]) => Math.abs(share)), Number.MIN_VALUE);
+    const lines = shares.map(([text, share]) => element("div", { className: "share" },
+      element("span", { textContent: text }), element("span", { className: "number", textContent: signed(share) }),
+      element("div", { className: "track" },
+        element("div", { className: share > 0 ? "up" : "down", style: `width: ${50 * Math.abs(share) / widest}%` }))));
+    const what = place === null ? "prediction" : `probability of ${model.classes[place]}`;
+    const text = `The mean ${what} for ${setting.beside.length} rows of the data, from low to high, is ${write(found.baseline)}. `
+      + "What is different here adds:";
+    const rule = found.isExact ? "Shapley values, exact." : "Shapley values: they add up exactly, how they are shared out is estimated from some orders of the columns.";
+    byId("why").replaceChildren(
+      element("h3", { textContent: "Why this prediction" }), element("p", { className: "quiet", textContent: text }), ...lines,
+      element("p", { className: "quiet", textContent: `Together: ${write(predict(row))}. ${rule}` }));
+    Object.assign(byId("why").dataset, { baseline: found.baseline, contributions: JSON.stringify(found.contributions) });
   };
   const reset = () => { for (const set of inputs) set(); answer(); };
   byId("reset").addEventListener("click", reset);
   reset();
-  unpack("javascript").then((code) => {
+  Promise.all([unpack("javascript"), unpack("parts")]).then(([code, script]) => {
     model = new Function(`${code}\nreturn symgroveModel;`)();
+    parts = script ? new Function(script)() : null;
     answer();
   });
 })();

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from symgrove.estimators.base import Estimator
+from symgrove.estimators.fitted import plan_of
 from symgrove.estimators.input import columns_of
 from symgrove.models.columns import TableColumns
+from symgrove.report.contributions import rows_beside
 from symgrove.report.rows import ReportRows
 
 MOST_SHOWN = 12  # controls that are open at first
@@ -31,7 +33,9 @@ def controls(model: Estimator, rows: ReportRows, coverage: float) -> dict[str, A
         else:
             found.append(_choice(columns, j, start[j]) | {"importance": importance})
     found.sort(key=lambda control: -control["importance"])
-    return {"controls": found, "n_shown": MOST_SHOWN, "coverage": coverage, "start": start}
+    used = np.flatnonzero(model.feature_importances_ > 0).tolist()
+    settings = {"controls": found, "n_shown": MOST_SHOWN, "coverage": coverage, "start": start}
+    return settings | {"columns": used, "beside": rows_beside(model, rows), "nSteps": len(plan_of(model).steps)}
 
 
 def _choice(columns: TableColumns, j: int, start: str | None) -> dict[str, Any]:
