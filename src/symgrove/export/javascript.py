@@ -64,7 +64,7 @@ _SPREAD = """  let spread = 0;  // of the members, of the last row
   };
 """
 _REGRESSION = """  const predict = (row) => targets(numbersOf(row))[0];
-  return {features, predict};"""
+  return {features, predict, numbersOf};"""
 _SEVERAL = """  const targetNames = %s;
   // Predictions in the order of symgroveModel.targets.
   const predict = (row) => targets(numbersOf(row));
@@ -82,7 +82,7 @@ _INTERVALS = """  const predict = (row) => targets(numbersOf(row))[0];
     const reach = factor === null ? Infinity : factor * (widths.floor + widths.slope * spread);
     return {prediction, lower: prediction - reach, upper: prediction + reach};
   };
-  return {features, predict, predictInterval};"""
+  return {features, predict, predictInterval, numbersOf};"""
 _CLASSES = """  const shares = (row) => {
     const y = targets(numbersOf(row));
     if (y.length === 1) return [1 - y[0], y[0]];
@@ -138,7 +138,7 @@ def to_javascript(plan: Plan, version: str) -> str:
         features=_literal([column.name for column in plan.columns]),
         texts_too=" and texts" if plan.columns.categorical else "",
         texts="texts for categories, " if plan.columns.categorical else "",
-        making=", ".join(making(plan)),
+        making=", ".join(_making(plan)),
         parse=parsers(plan),
         reading=reading(plan),
         classes="" if plan.classes is None else f"  const classes = {_literal(plan.classes)};\n",
@@ -150,7 +150,7 @@ def to_javascript(plan: Plan, version: str) -> str:
     )
 
 
-def making(plan: Plan) -> list[str]:
+def _making(plan: Plan) -> list[str]:
     """Expressions that make features of columns: numbers, or arrays of them."""
     found = []
     for j, column in enumerate(plan.columns):

@@ -18,8 +18,8 @@ from symgrove._checks import check_number
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import has_generations, parameters_of, score_left_out, weight_sum_of
 from symgrove.estimators.grove import GroveEstimator
-from symgrove.report.data_summary import summarise
 from symgrove.report.contributions import parts_script
+from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports, compressed
 from symgrove.report.features import look_at_features
 from symgrove.report.figures import draw_all

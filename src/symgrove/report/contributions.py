@@ -1,10 +1,10 @@
-"""What each column contributes to a prediction, for the page's script (why.js): the parts of a sum, and rows to compare.
+"""What each column contributes to a prediction, for the page's script (why.js): parts of a sum, and rows to compare.
 
 Contributions are Shapley values: the prediction for a row less its mean over some rows of the data, shared out among
-the columns. They are linear in the model, so those of a sum of terms are the sums of those of its terms, and a term of few
-columns has few subsets of columns: all are tried. So they are of a model that is no sum, such as the interquartile mean
-of teams, if that takes at most a second; else it is asked in random orders of the columns. The contributions add up in
-either case.
+the columns. They are linear in the model, so those of a sum of terms are the sums of those of its terms, and a term of
+few columns has few subsets of columns: all are tried. So they are of a model that is no sum, such as the interquartile
+mean of teams, if that takes at most a second; else it is asked in random orders of the columns. The contributions add
+up in either case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import plan_of
 from symgrove.estimators.input import columns_of
-from symgrove.export.javascript import CALLS, HELPERS, making
+from symgrove.export.javascript import CALLS, HELPERS
 from symgrove.export.writing import fill, step_helpers, step_templates
 from symgrove.inspection._input import class_index, prediction
 from symgrove.models.plan import MemberBlock, Plan
@@ -27,17 +27,13 @@ from symgrove.report.rows import ReportRows
 N_BESIDE = 20  # rows of the data that a prediction is compared with
 SUMS = {("plain", "mean"), ("within", "mean"), ("plain", "pooled")}  # heads and combinations that add members up
 
-_SCRIPT = """const isMissing = (v) => v === null || v === undefined || Number.isNaN(v);
-const numberOf = (v) => v;
-const textOf = (v) => v === true ? "True" : v === false ? "False" : String(v);
-const within = (a, low, high) => a < low ? low : a > high ? high : a;
+_SCRIPT = """const within = (a, low, high) => a < low ? low : a > high ? high : a;
 {helpers}
-const featuresOf = (given) => [].concat({making});
 const operations = [{operations}];
 const steps = {steps};
 const parts = {parts};
 const owners = {owners};
-return {{featuresOf, operations, steps, parts, owners}};
+return {{operations, steps, parts, owners}};
 """
 
 
@@ -65,7 +61,6 @@ def parts_script(model: Estimator) -> str:
     ]
     return _SCRIPT.format(
         helpers="\n".join(step_helpers(plan, "javascript", HELPERS)),
-        making=", ".join(making(plan)),
         operations=", ".join(f"(a, b, n, m) => {text}" for text in written),
         steps=json.dumps(steps),
         parts=json.dumps(_parts(plan)),

@@ -146,8 +146,7 @@
   };
   const explain = () => {
     const place = model.predictProba ? model.classes.indexOf(model.predict(row)) : null;
-    const predict = place === null ? model.predict : (given) => model.predictProba(given)[place];
-    const found = why(predict, setting.nSteps, parts, setting.columns, row, setting.beside);
+    const found = why(model, place, parts, setting, row);
     const write = (value) => place === null ? shown(value) : `${(100 * value).toFixed(1).replace("-", "−")} %`;
     const signed = (value) => value > 0 ? `+${write(value)}` : write(value);
     const sorted = setting.controls.map((control) => ({ control, share: found.contributions[control.feature] }))
@@ -167,7 +166,7 @@
     const rule = found.isExact ? "Shapley values, exact." : "Shapley values: they add up exactly, how they are shared out is estimated from some orders of the columns.";
     byId("why").replaceChildren(
       element("h3", { textContent: "Why this prediction" }), element("p", { className: "quiet", textContent: text }), ...lines,
-      element("p", { className: "quiet", textContent: `Together: ${write(predict(row))}. ${rule}` }));
+      element("p", { className: "quiet", textContent: `Together: ${write(place === null ? model.predict(row) : model.predictProba(row)[place])}. ${rule}` }));
     Object.assign(byId("why").dataset, { baseline: found.baseline, contributions: JSON.stringify(found.contributions) });
   };
   const reset = () => { for (const set of inputs) set(); answer(); };

@@ -90,8 +90,8 @@ const why = (() => {
   const share = (isExact, ...rest) => (isExact ? byEnumeration : byOrders)(...rest);
 
   // Of a sum: part by part.
-  const ofSum = (script, row, beside) => {
-    const x = script.featuresOf(row), others = beside.map(script.featuresOf), totals = row.map(() => 0);
+  const ofSum = (model, script, row, beside) => {
+    const x = model.numbersOf(row), others = beside.map(model.numbersOf), totals = row.map(() => 0);
     let isExact = true;
     for (const part of script.parts) {
       const isShort = part.columns.length <= MOST_COLUMNS;
@@ -102,11 +102,14 @@ const why = (() => {
     return { contributions: totals, isExact };
   };
 
-  // A prediction is a function of a row that takes so many steps. Columns are those that it may depend on.
-  return (predict, nSteps, script, columns, row, beside) => {
+  // Of the prediction, or of the probability of the class at a place; setting has the columns that it may depend on,
+  // the steps that it takes, and the rows beside which.
+  return (model, place, script, setting, row) => {
+    const { columns, nSteps, beside } = setting;
+    const predict = place === null ? model.predict : (given) => model.predictProba(given)[place];
     const baseline = mean(beside.map(predict)), difference = predict(row) - baseline;
     if (script !== null) {
-      const found = ofSum(script, row, beside);
+      const found = ofSum(model, script, row, beside);
       const total = found.contributions.reduce((a, b) => a + b, 0);
       // Else limits hold somewhere, or a term has no value: then the prediction is no sum there.
       if (Math.abs(total - difference) <= TOLERANCE * (Math.abs(difference) + Math.abs(baseline))) return { baseline, ...found };
