@@ -142,6 +142,7 @@
   const valueOf = (control) => {
     const value = row[control.feature];
     if (value === null || value === undefined) return "missing";
+    if (control.is_date) return new Date(value * 864e5).toISOString().slice(0, 10);
     return typeof value === "number" ? shown(value) : control.options[control.options.findIndex((o) => o[1] === value)][0];
   };
   const explain = () => {
