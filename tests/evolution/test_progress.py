@@ -1,14 +1,23 @@
 """Progress without a terminal, and how long a fit still takes."""
 
+import io
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 
-from symgrove import GroveClassifier, GroveRegressor, TwoSEGPRegressor
-from symgrove.evolution import displays
+from symgrove import (
+    ClassicGPClassifier,
+    ClassicGPRegressor,
+    GPTIPSRegressor,
+    GroveClassifier,
+    GroveRegressor,
+    TwoSEGPRegressor,
+)
+from symgrove.evolution import displays, progress
 from symgrove.evolution.progress import Reporter
 from symgrove.evolution.remaining import Cost, Left, OneEvolution, Pace, Prospect, Stage, in_words
 from symgrove.evolution.stopping import Progress
@@ -16,19 +25,34 @@ from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.grove.strength import COEFFICIENTS
 
 
+class Told:
+    """What is told of every generation."""
+
+    n_formulas = 0
+
+    def errors(self, values):
+        return f"RMSE {values['errors'].min():g}"
+
+    def formula(self, state):
+        self.n_formulas += 1
+        return state
+
+
 def told(capsys, generation=5, max_time=None, is_bound=False):
     """What is said after generations of 10 s each."""
-    now = iter([0.0, *np.repeat(10.0 * np.arange(generation + 1), 2), 999.0])
-    with Reporter("x", OneEvolution(10, is_bound), max_time, clock=lambda: next(now)) as reporter:
+    now = [0.0]
+    with Reporter("x", OneEvolution(10, is_bound), max_time, clock=lambda: now[0]) as reporter:
+        reporter.told = Told()
         for g in range(generation + 1):
-            reporter(Progress(None, {"generation": g, "errors": np.ones(3)}, 0.0))
+            now[0] = 10.0 * g
+            reporter(Progress("x0 * 2", {"generation": g, "errors": np.ones(3)}, 0.0))
         return capsys.readouterr().err.splitlines()[-1]
 
 
 def test_time_left_is_that_of_the_generations_to_come(capsys):
-    assert told(capsys).endswith("generation 5/10  best 1  median 1  50.0 s, about 67 s left")  # programs grow
-    assert told(capsys, is_bound=True).endswith("50.0 s, at most 67 s left")
-    assert told(capsys, max_time=70.0).endswith("50.0 s, about 20 s left")
+    assert told(capsys) == "x: generation 5/10  RMSE 1  50.0 s, about 67 s left  x0 * 2"  # programs grow
+    assert "50.0 s, at most 67 s left" in told(capsys, is_bound=True)
+    assert "50.0 s, about 20 s left" in told(capsys, max_time=70.0)
 
 
 def test_what_nobody_knows_is_a_range():
@@ -79,8 +103,8 @@ def test_time_left_counts_the_choice_of_the_strength(estimator, n_rows, capsys, 
             if begins == COEFFICIENTS:
                 clock[0] += 10 * self.outlook.costs[begins].share
 
-    monkeypatch.setattr("symgrove.estimators.base.Reporter", lambda *own: Clocked(*own, clock=lambda: clock[0]))
-    small = {"generations": 20, "population_size": 30, "n_estimators": 4, "n_populations": 2, "max_terms": 10}
+    monkeypatch.setattr("symgrove.estimators.told.Reporter", lambda *own: Clocked(*own, clock=lambda: clock[0]))
+    small = {"generations": 20, "population_size": 10, "n_estimators": 2, "n_populations": 1, "max_terms": 10}
     y = y > 14 if estimator is GroveClassifier else y
     estimator(**small, random_state=0, verbose=1).fit(X, y)
     lines = capsys.readouterr().err.splitlines()
@@ -95,12 +119,69 @@ def test_time_left_counts_the_choice_of_the_strength(estimator, n_rows, capsys, 
 
 def test_progress_does_not_change_results(capsys, monkeypatch):
     monkeypatch.setattr(displays, "SECONDS_BETWEEN_LINES", 0.0)
-    X, y = make_friedman1(60, random_state=0)
+    for name in ("BEFORE_FORMULAS", "BETWEEN_FORMULAS"):
+        monkeypatch.setattr(progress, name, 0.0)
+    monkeypatch.setattr(progress, "SHARE_FOR_FORMULAS", 1e9)
+    X, y = make_friedman1(110, random_state=0)
     for estimator in (GroveRegressor, TwoSEGPRegressor):
         small = {"generations": 11, "population_size": 20, "n_estimators": 2, "random_state": 0}
         said = [estimator(**small, verbose=verbose).fit(X, y).predict(X) for verbose in (0, 1)]
         np.testing.assert_array_equal(*said)
-        assert len(capsys.readouterr().err.splitlines()) > 12
+        lines = capsys.readouterr().err.splitlines()
+        assert sum(re.search(r" s(, .* left)?  \S", line) is not None for line in lines) > 9  # a formula
+        assert all(len(line) < 200 for line in lines)
+
+
+def test_errors_have_their_name_and_unit(capsys):
+    X, y = make_friedman1(60, random_state=0)
+    for estimator, own, target, expected in (
+        (GPTIPSRegressor, {}, y, r"training RMSE ([\d.]+) \(in units of y\)"),
+        (ClassicGPRegressor, {"loss": "absolute"}, y, r"training mean absolute error ([\d.]+) \(in units of y\)"),
+        (ClassicGPClassifier, {}, y > 14, r"training wrong labels ([\d.]+)%"),
+        (
+            GroveRegressor,
+            {"n_estimators": 1, "sampling": 1.0, "strength": "fixed"},
+            1e3 * y,
+            r"training RMSE ([\d.]+) ",
+        ),
+    ):
+        model = estimator(**own, generations=3, population_size=30, random_state=0, verbose=1).fit(X, target)
+        said = float(re.search(expected, capsys.readouterr().err.splitlines()[-1])[1])
+        residual = np.asarray(model.predict(X), dtype=float) - target
+        true = np.sqrt(np.mean(residual**2)) if "RMSE" in expected else np.mean(np.abs(residual))
+        np.testing.assert_allclose(said, 100 * true if "%" in expected else true, rtol=0.03)
+
+
+def test_formulas_take_a_small_share_of_the_time():
+    now, told = [0.0], Told()
+    told.formula = lambda state: now.__setitem__(0, now[0] + 0.1) or Told.formula(told, state)
+    with Reporter("x", OneEvolution(1000), clock=lambda: now[0]) as reporter:
+        reporter.told = told
+        for g in range(1000):
+            now[0] += 0.1
+            reporter(Progress("x0", {"generation": g, "errors": np.ones(3)}, 0.0))
+    assert 10 < told.n_formulas < 25  # a tenth of a second each, in a hundred
+
+
+def test_a_terminal_shows_one_line_whatever_its_width(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("TERM", "xterm")
+    now = [0.0]
+    with Reporter("x", OneEvolution(10), clock=lambda: now[0]) as reporter:
+        reporter.told = Told()
+        now[0] = 1.0
+        reporter(Progress("[bold]" + "x0 * 2 + " * 50, {"generation": 5, "errors": np.ones(3)}, 0.0))
+        reporter._display._bar.refresh()
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stderr.getvalue())
+    frames = [frame for frame in re.split(r"[\r\n]+", shown) if "generation 5" in frame]
+    assert all(len(frame) <= 70 for frame in frames)
+    assert any("[bold]x0" in frame and frame.rstrip().endswith("…") for frame in frames)
+    assert "\n" not in shown.strip()
 
 
 def test_fits_without_generations_show_progress_too(capsys):

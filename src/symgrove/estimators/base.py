@@ -10,7 +10,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, Self
 
@@ -28,13 +28,14 @@ from symgrove.estimators.parameters import EvolutionParameters, check_shared, ea
 from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
 from symgrove.estimators.runs import Finished, Limits
 from symgrove.estimators.sklearn_types import BaseEstimator
+from symgrove.estimators.told import ShownErrors, may_end_early, reporting, watching
 from symgrove.estimators.warm_up import warm_up
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt, StopOnInterrupt
 from symgrove.evolution.loop import Control, Observer
 from symgrove.evolution.progress import Reporter
-from symgrove.evolution.remaining import OneEvolution, Outlook
+from symgrove.evolution.remaining import OneEvolution
 from symgrove.evolution.run import RunControl, run
 from symgrove.evolution.stopping import MaxEvaluations, MaxGenerations, Stagnation, Stop, TargetError
 from symgrove.export.targets import export
@@ -105,6 +106,10 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     @abstractmethod
     def _check_target(self, y: Any) -> dict[str, Any]:
         """Refuse what scikit-learn would not, and say what it is to check."""
+
+    @abstractmethod
+    def _shown_errors(self, problem: Problem, errors: Matrix) -> ShownErrors:
+        """Errors of a generation, for people."""
 
     @abstractmethod
     def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
@@ -248,8 +253,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         given: tuple[Any, Any] | None = None,
     ) -> Finished:
         """From a problem to a model; `given` is what scikit-learn's callbacks are told."""
-        outlook = OneEvolution(limits.generations, is_bound=self._may_end_early(limits))
-        with self._reporting(outlook, limits) as reporter:
+        outlook = OneEvolution(limits.generations, is_bound=may_end_early(self, limits))
+        with reporting(self, outlook, limits.max_time) as reporter:
             return self._evolve_once(problem, limits, checkpoint, interrupt, given, reporter)
 
     def _evolve_once(
@@ -266,7 +271,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         start = time.perf_counter()
         with ExitStack() as stack:
             method = stack.enter_context(self.make_method(problem))
-            observers: list[Any] = [*as_list(self.callbacks), *([reporter] if reporter is not None else [])]
+            observers: list[Any] = [*as_list(self.callbacks), *watching(self, reporter, problem, method)]
             if given is not None and callbacks.has_callbacks(self):
                 observers.append(self._teller(problem, method, given, stack))
             stops = [*self._stops(limits), *([stop_of(method)] if stop_of is not None else [])]
@@ -283,14 +288,6 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         if self.target_error is not None:
             stops.append(TargetError(self.target_error))
         return stops
-
-    def _reporting(self, outlook: Outlook, limits: Limits) -> AbstractContextManager[Reporter | None]:
-        """What shows progress, if it is wanted."""
-        return Reporter(type(self).__name__, outlook, limits.max_time) if self.verbose else nullcontext()
-
-    def _may_end_early(self, limits: Limits) -> bool:
-        """Whether the evolution may end before its last generation, and before the time is up."""
-        return len(self._stops(limits)) > 1 or early_stopping_of(self) is not None
 
     def _early_stopping(self, problem: Problem, method: Any, stack: ExitStack) -> Stagnation | None:
         early = early_stopping_of(self)

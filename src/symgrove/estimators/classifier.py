@@ -13,6 +13,7 @@ from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.input import columns_of
 from symgrove.estimators.parameters import with_parameters
 from symgrove.estimators.sklearn_types import ClassifierMixin
+from symgrove.estimators.told import ShownErrors
 from symgrove.fitness.losses import THRESHOLD
 from symgrove.methods.problem import Problem
 from symgrove.models.checked_rows import class_places
@@ -45,6 +46,11 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _check_target(self, y: Any) -> dict[str, Any]:
         return {}
+
+    def _shown_errors(self, problem: Problem, errors: Matrix) -> ShownErrors:
+        if getattr(self, "loss", None) is not None:
+            return ShownErrors("mean loss", errors)
+        return ShownErrors("wrong labels", errors, is_share=True)
 
     def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
         self._uncertainty: Correction | None = None

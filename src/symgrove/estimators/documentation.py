@@ -142,7 +142,10 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     ),
     "n_jobs": ("int, optional", "Threads over rows; the model does not depend on it. Small data use one."),
     "random_state": ("int, RandomState or None", "Same seed, same model, to the last bit."),
-    "verbose": ("int", "1 shows progress on stderr."),
+    "verbose": (
+        "int",
+        "1 shows on stderr how far the fit is, its training error, the time left and the best formula so far.",
+    ),
 }
 
 # Of regressors that know losses by name.

@@ -19,6 +19,7 @@ from symgrove.estimators.grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
 from symgrove.estimators.parameters import check_choice, check_shape_of_loss, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
+from symgrove.estimators.told import ShownErrors, may_end_early, reporting
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.stopping import OutOfTime, Stop
@@ -35,7 +36,14 @@ from symgrove.methods.grove.many_rows import n_to_hide, rows_to_hide, settle_sta
 from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, N_PLACES, NUMBER, TeamNeeds, team_needs
 from symgrove.methods.grove.outlook import GroveOutlook
 from symgrove.methods.grove.plateau import Plateau
-from symgrove.methods.grove.setup import TeamSettings, make_evolutions, rows_of_an_evolution, stack_of
+from symgrove.methods.grove.setup import (
+    TeamSettings,
+    centres_and_scales,
+    in_units,
+    make_evolutions,
+    rows_of_an_evolution,
+    stack_of,
+)
 from symgrove.methods.grove.strength import Chosen, StrengthSearch, Surroundings
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
@@ -253,8 +261,8 @@ class GroveEstimator(Estimator):
         regimes = self._regimes(limits.generations, rows, problem.n_given, self._room(problem))
         search = StrengthSearch(settings, regimes, rows, problem.seed, around)
         ends = is_auto and (hidden is not None or limits.generations > 0)
-        outlook = GroveOutlook(search, ends, hidden is not None, self._may_end_early(limits))
-        with self._reporting(outlook, limits) as around.reporter:
+        outlook = GroveOutlook(search, ends, hidden is not None, may_end_early(self, limits))
+        with reporting(self, outlook, limits.max_time) as around.reporter:
             if limits.max_time is not None:
                 # Something follows the main evolution where rows are many, or others may have weight.
                 share = self.configuration.share_of_main if hidden is not None or len(regimes) > 1 else 1.0
@@ -391,6 +399,15 @@ class GroveRegressor(GroveEstimator, Regressor):
             raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares cannot be summed; divide it.")
         return task, targets
 
+    def _shown_errors(self, problem: Problem, errors: Matrix) -> ShownErrors:
+        loss, training = self._losses_of(problem.training)[0], problem.training
+        _, scale = centres_and_scales(training, loss)
+        rows = np.atleast_2d(errors)
+        own = np.stack([in_units(loss, row, one) for row, one in zip(rows, scale, strict=True)])
+        if self.loss == "poisson":
+            return ShownErrors("mean deviance", own)
+        return super()._shown_errors(problem, own)
+
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         known = ~np.isnan(out_of_fold[0])
         weight = None if training.weight is None else training.weight[known]
@@ -420,6 +437,9 @@ class GroveClassifier(GroveEstimator, Classifier):
     ridge: float = 0.03
     window: float = 5
     aggregation: str = "mean"
+
+    def _shown_errors(self, problem: Problem, errors: Matrix) -> ShownErrors:
+        return ShownErrors("log loss", errors)
 
     def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
         known = ~np.isnan(out_of_fold).any(axis=0)

@@ -298,7 +298,7 @@ class LawRegressor(Regressor):
         formulas = findings.formulas
         shown = to_text(formulas.forest, formulas.with_values(best.root, best.values), None, 4)
         error = np.sqrt(best.error)
-        say(type(self).__name__, f"{step}: {shown[:100]} (error {error:.4g})")
+        say(type(self).__name__, f"{step}: {shown[:100]} (training RMSE {error:.4g}, in units of y)")
 
 
 def _said_of(said: Matrix, places: NDArray[np.intp], training: Rows) -> LeftOut:

@@ -15,6 +15,7 @@ from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.input import check_no_dates, columns_of
 from symgrove.estimators.parameters import check_choice
 from symgrove.estimators.sklearn_types import RegressorMixin
+from symgrove.estimators.told import ShownErrors
 from symgrove.methods.problem import Problem
 from symgrove.models.calibration import SOURCES, Calibration
 from symgrove.models.conformal import ConformalScores, rows_needed
@@ -49,6 +50,13 @@ class Regressor(RegressorMixin, Estimator):
         if self._target_names and self.calibration is not None:
             raise ValueError(f"calibration is for one target, and y has {len(self._target_names)} columns. {_ONE_EACH}")
         return {"y_numeric": True, "multi_output": bool(self._target_names)}
+
+    def _shown_errors(self, problem: Problem, errors: Matrix) -> ShownErrors:
+        loss = getattr(self, "loss", None)
+        if loss is None or loss == "squared":
+            return ShownErrors("RMSE", np.sqrt(errors), " (in units of y)")
+        unit = "" if loss == "huber" or not isinstance(loss, str) else " (in units of y)"
+        return ShownErrors("mean loss" if unit == "" else f"mean {loss} error", errors, unit)
 
     def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
         if problem.task.n_targets > 1:

@@ -7,12 +7,17 @@ from typing import Any, Protocol
 
 N_STEPS = 1000  # of a bar
 SECONDS_BETWEEN_LINES = 2.0
+LONGEST_FORMULA = 50  # characters, on a plain line
 
 
 class Display(Protocol):
     """Shows one line of progress, again and again."""
 
-    def show(self, share: float, text: str, seconds: float, *, is_step: bool) -> None:
+    def is_due(self, seconds: float) -> bool:
+        """Whether something would be shown now."""
+        ...
+
+    def show(self, share: float, text: str, formula: str, seconds: float, *, is_step: bool) -> None:
         """The share of the work that is done, and more; a step is shown however shortly it comes after another."""
         ...
 
@@ -28,10 +33,14 @@ class Lines:
         self.name = name
         self._last = -SECONDS_BETWEEN_LINES
 
-    def show(self, share: float, text: str, seconds: float, *, is_step: bool) -> None:
-        if is_step or seconds - self._last >= SECONDS_BETWEEN_LINES:
+    def is_due(self, seconds: float) -> bool:
+        return seconds - self._last >= SECONDS_BETWEEN_LINES
+
+    def show(self, share: float, text: str, formula: str, seconds: float, *, is_step: bool) -> None:
+        if is_step or self.is_due(seconds):
             self._last = seconds
-            print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+            shown = formula if len(formula) <= LONGEST_FORMULA else f"{formula[:LONGEST_FORMULA]}..."
+            print(f"{self.name}: {text}{shown and '  '}{shown}", file=sys.stderr, flush=True)
 
     def close(self, text: str | None) -> None:
         if text is not None:
@@ -57,8 +66,11 @@ class TerminalBar:
         self._bar.start()
         self._task = self._bar.add_task(name, total=N_STEPS, text="")
 
-    def show(self, share: float, text: str, seconds: float, *, is_step: bool) -> None:
-        self._bar.update(self._task, completed=N_STEPS * share, text=text)
+    def is_due(self, seconds: float) -> bool:
+        return True
+
+    def show(self, share: float, text: str, formula: str, seconds: float, *, is_step: bool) -> None:
+        self._bar.update(self._task, completed=N_STEPS * share, text=f"{text}  {formula}")
 
     def close(self, text: str | None) -> None:
         if text is not None:

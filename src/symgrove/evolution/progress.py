@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,9 +15,24 @@ from symgrove.evolution.displays import Display, make_display
 from symgrove.evolution.remaining import Left, Outlook, Pace, in_words
 from symgrove.evolution.stopping import Progress
 
+BEFORE_FORMULAS, BETWEEN_FORMULAS = 0.5, 1.0  # seconds
+SHARE_FOR_FORMULAS = 0.02  # of the time, at most, once the first has been made
+
+
+class Teller(Protocol):
+    """What is told of generations of the main evolution."""
+
+    def errors(self, values: Mapping[str, Any]) -> str:
+        """Of its errors, from the values that describe it."""
+        ...
+
+    def formula(self, state: Any) -> str:
+        """The best formula of a state."""
+        ...
+
 
 class Reporter:
-    """Shows generation, best and median error, distinct programs and the time left.
+    """Shows generation, errors, the time left and the best formula so far, which is made now and then.
 
     It observes the main evolution; `observer` makes observers of others.
 
@@ -28,7 +44,14 @@ class Reporter:
         Seconds after which the fit ends in any case.
     clock : callable
         Seconds since some moment.
+
+    Attributes
+    ----------
+    told : Teller
+        Set before the evolution begins.
     """
+
+    told: Teller
 
     def __init__(
         self, name: str, outlook: Outlook, max_time: float | None = None, clock: Callable[[], float] = time.perf_counter
@@ -41,8 +64,8 @@ class Reporter:
         self._pace = Pace(outlook.costs)
         self._at: dict[str, int] = {}
         self._begun: set[str] = set()
-        self._where = ""
-        self._found = ""
+        self._where = self._errors = self._formula = ""
+        self._next_formula = BEFORE_FORMULAS
         self._display: Display | None = None
 
     def __enter__(self) -> Reporter:
@@ -53,15 +76,19 @@ class Reporter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._display is not None:
-            text = f"{self._where}{self._found}  {self._clock() - self._start:.1f} s"
+            text = f"{self._where}{self._errors}  {self._seconds():.1f} s"
             self._display.close(text if kind is None else None)
 
     def __call__(self, progress: Progress) -> None:
         """Show a generation of the main evolution."""
-        errors = np.asarray(progress.values["errors"])
-        self._found = f"  best {errors.min():.5g}  median {np.median(errors):.5g}"
-        if "n_distinct" in progress.values:
-            self._found += f"  distinct {progress.values['n_distinct']}"
+        self._errors = f"  {self.told.errors(progress.values)}"
+        seconds = self._seconds()
+        is_wanted = self._display is not None and (not self._formula or self._display.is_due(seconds))
+        if is_wanted and seconds >= self._next_formula:
+            self._formula = self.told.formula(progress.state)
+            cost = self._seconds() - seconds
+            self._next_formula = seconds + max(BETWEEN_FORMULAS, cost / SHARE_FOR_FORMULAS)
+            self._before += cost
         self._observe("main", "", progress)
 
     def observer(self, name: str, what: str) -> Callable[[Progress], None]:
@@ -89,12 +116,15 @@ class Reporter:
     def _show(self, *, is_step: bool) -> None:
         if self._display is None:
             return
-        seconds = self._clock() - self._start
+        seconds = self._seconds()
         left = self._left(seconds)
         words = "" if left is None else f", {in_words(left, is_bound=self.outlook.is_bound)}"
         share = 0.0 if left is None else seconds / (seconds + left.expected)
-        text = f"{self._where}{self._found}  {seconds:.1f} s{words}"
-        self._display.show(share, text, seconds, is_step=is_step)
+        text = f"{self._where}{self._errors}  {seconds:.1f} s{words}"
+        self._display.show(share, text, self._formula, seconds, is_step=is_step)
+
+    def _seconds(self) -> float:
+        return self._clock() - self._start
 
     def _left(self, seconds: float) -> Left | None:
         found = self._pace.left(self.outlook.outcomes(self._at))

@@ -13,7 +13,7 @@ from symgrove.forest.forest import Forest
 from symgrove.forest.text import to_text
 from symgrove.models.ensemble import Ensemble
 from symgrove.models.reading import Reading
-from symgrove.models.shown import Shown, shortened
+from symgrove.models.shown import LONGEST_MATHS, Shown, shortened
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,17 @@ class Member(Shown):
 
     def _shown(self) -> tuple[Forest, int]:
         """The scaled program in the user's units, simplified."""
+        return shortened(*self._scaled(), self._reading)
+
+    def _beginning(self) -> tuple[Forest, int, bool]:
+        is_short = self.size <= LONGEST_MATHS  # simplifying takes a while
+        return (*(self._shown() if is_short else self._scaled()), True)
+
+    def _scaled(self) -> tuple[Forest, int]:
         forest, root = self._own_program()
         shown = self._ensemble.standardization.in_user_units(forest, root)
         shown = forest.apply("mul", shown, forest.constant(self.slope))
-        shown = forest.apply("add", shown, forest.constant(self.intercept))
-        return shortened(forest, shown, self._reading)
+        return forest, forest.apply("add", shown, forest.constant(self.intercept))
 
     @property
     def program(self) -> str:

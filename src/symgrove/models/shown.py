@@ -39,6 +39,16 @@ class Shown(ABC):
             return forest, root
         return forest, with_few_digits(forest, root, rows_like(reading.quantiles, N_ROWS), reading.margin)
 
+    def _beginning(self) -> tuple[Forest, int, bool]:
+        """The formula, or what is quickly written of it, and whether that is all."""
+        return *self._shown(), True
+
+    def brief(self) -> str:
+        """The formula with three digits, made quickly; of a long sum the heaviest terms."""
+        forest, root, is_all = self._beginning()
+        text = to_text(forest, with_digits(forest, root, 3), self._names, 3)
+        return text if is_all else f"{text} + ..."
+
     def __str__(self) -> str:
         return self.formula
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from symgrove.models.stack import Stack
 
 Matrix = NDArray[np.float64]
+N_HEAVIEST = 3  # terms that a line of progress shows
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,16 @@ class TeamMember(Shown):
     def _shown(self) -> tuple[Forest, int]:
         return shortened(*self._own_sum(is_in_user_units=True), self._reading)
 
-    def _own_sum(self, *, is_in_user_units: bool) -> tuple[Forest, int]:
-        """The sum in a forest of its own, as it was evolved or in the user's units."""
+    def _beginning(self) -> tuple[Forest, int, bool]:
+        return *shortened(*self._own_sum(is_in_user_units=True, n_terms=N_HEAVIEST), None), self.n_terms <= N_HEAVIEST
+
+    def _own_sum(self, *, is_in_user_units: bool, n_terms: int | None = None) -> tuple[Forest, int]:
+        """The sum, or its heaviest terms, in a forest of its own, as it was evolved or in the user's units."""
         teams = self._teams
         forest = Forest(teams.forest.n_features, teams.forest.primitives)
         coefficients = teams.coefficients[self.samples[0]]
+        heaviest = np.argsort(-np.abs(coefficients), kind="stable")[:n_terms]
+        coefficients = np.where(np.isin(np.arange(coefficients.size), heaviest), coefficients, 0.0)
         total = _sum(forest, teams, coefficients, self.intercept, is_in_user_units=is_in_user_units)
         return forest, total
 
