@@ -10,6 +10,7 @@ import typer
 from symgrove.cli._common import INTERRUPTED, clean_errors, echo, names_of, print_json, tell
 from symgrove.cli.fronts import end_of, fronts_as_values, print_fronts
 from symgrove.cli.options import (
+    Categorical,
     Data,
     Dates,
     Decimal,
@@ -43,6 +44,7 @@ def law(
     digits: Annotated[int, typer.Option(min=1, max=17, help="Digits of numbers in formulas.")] = 4,
     features: Features = "",
     ignore: Ignore = "",
+    categorical_features: Categorical = "",
     missing: Missing = "median",
     text: Text = "one-hot",
     input_format: InputFormat = None,
@@ -71,7 +73,8 @@ def law(
                 raise ValueError("the front goes to standard output; name a file for the model with -o.")
         check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, "regression")
-        given = p.prepare(read_table(data, TableFormat(input_format, separator, sheet, decimal, dates)), wanted)
+        table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
+        given = p.prepare(table, wanted, names_of(categorical_features))
         own: dict[str, Any] = {"max_time": max_time, "choose": parse_value(choose), "random_state": seed}
         if functions is not None:
             own["functions"] = () if functions == "none" else tuple(names_of(functions))

@@ -17,6 +17,9 @@ Text = Annotated[str, typer.Option(help="Columns of text: one-hot (categories), 
 InputFormat = Annotated[str | None, typer.Option(help="csv, tsv, xlsx or parquet, if the name does not tell.")]
 Separator = Annotated[str | None, typer.Option(help="Between fields of a CSV file, if it is not found out.")]
 Sheet = Annotated[str | None, typer.Option(help="The sheet of an Excel workbook, if it is not the first.")]
+Categorical = Annotated[
+    str, typer.Option(help="Columns of categories, such as codes that are numbers, separated by commas.")
+]
 Decimal = Annotated[
     str | None, typer.Option(help="Before decimals: . or , (a comma). By default, what the numbers show.")
 ]

@@ -5,6 +5,7 @@ Missing values and categories are the estimators' business (docs/tables.md).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,12 +13,14 @@ import numpy as np
 
 from symgrove.cli._common import nearest, tell
 from symgrove.cli.tables import DataTable
+from symgrove.cli.target import MOST_CLASSES, listed, target_of
 from symgrove.cli.text_tables import number_of
 from symgrove.cli.troubles import Troubles
 from symgrove.models.columns import TableColumn, TableColumns, TextFormat
 from symgrove.models.date_text import DateFormat, shown_date
 from symgrove.models.document import Document, Entries
 from symgrove.models.number_text import MISSING as MISSING_TEXTS
+from symgrove.models.number_text import share_of_numbers
 from symgrove.models.table_frame import TableFrame
 
 if TYPE_CHECKING:
@@ -27,7 +30,6 @@ MISSING = ("median", "drop", "error")
 FORMER = ("mean",)  # in files of older versions
 TEXTS = ("one-hot", "drop", "error")
 TASKS = ("auto", "regression", "classification")
-MOST_CLASSES = 10  # of whole numbers that are taken for labels
 
 
 def checked_options(missing: str, text: str, task: str) -> str:
@@ -90,7 +92,6 @@ def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[s
     X = frame_of(table, names, categorical, "an option names the column", troubles)
     formats = {name: table.formats[name] for name in (*names, *targets) if name in table.formats}
     X.formats = {name: form for name, form in formats.items() if name in names and name not in categorical}
-    _tell_formats(table, {name: form for name, form in formats.items() if name not in categorical})
     rows = list(range(len(X)))
     with troubles.noting():
         rows = complete_rows(X, wanted.missing)
@@ -101,6 +102,9 @@ def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[s
     with troubles.noting():
         y, task = _targets_of(table, targets, rows, wanted.task)
     troubles.check()
+    _tell_formats(table, {name: form for name, form in formats.items() if name not in categorical})
+    _tell_codes(table, [name for name in names if name not in categorical])
+    _tell_almost_numbers(table, [name for name in texts if name not in more_categorical])
     told: Document = {"target": wanted.target, "missing": wanted.missing}
     if any(name in formats for name in targets):
         told["formats"] = {name: formats[name].document() for name in targets if name in formats}
@@ -149,6 +153,29 @@ def _tell_formats(table: DataTable, formats: Mapping[str, TextFormat]) -> None:
         tell(f"note: texts that are numbers: {', '.join(numbers)}")
     if dates:
         tell(f"note: dates, as days since 1970-01-01, year, month, weekday: {', '.join(dates)}")
+
+
+def _tell_codes(table: DataTable, names: Sequence[str]) -> None:
+    """Numbers that begin with zeros are often codes."""
+    for name in names:
+        code = next((v for v in table.given[name] if isinstance(v, str) and re.fullmatch(r"\s*0[0-9]+\s*", v)), None)
+        if code is not None:
+            tell(
+                f"note: column {name!r} is taken for numbers, such as {code.strip()!r}; if they are codes, say "
+                f"--categorical-features {name}"
+            )
+
+
+def _tell_almost_numbers(table: DataTable, names: Sequence[str]) -> None:
+    """Columns of texts that are numbers in most rows."""
+    for name in names:
+        texts = [text for text in table.texts(name) if text is not None]
+        share, odd = share_of_numbers(texts)
+        if odd and share >= 0.5 and len(set(texts)) > MOST_CLASSES:
+            tell(
+                f"note: column {name!r} is taken for categories, because some of its values are no numbers "
+                f"({listed(odd)}); left empty, they are missing numbers"
+            )
 
 
 def _is_odd(value: Any) -> bool:
@@ -298,28 +325,6 @@ def with_columns(estimator: Estimator) -> Estimator:
     if isinstance(estimator, GroveEstimator):
         estimator.size_path_ = estimator.model_.front(feature_names_of(estimator), made)
     return estimator
-
-
-def target_of(table: DataTable, name: str, rows: Sequence[int], task: str) -> tuple[np.ndarray[Any, Any], str]:
-    """The target of some rows, and the task: texts, or few different whole numbers, are classes."""
-    values = [table.column(name)[i] for i in rows]
-    if table.is_date(name):
-        raise ValueError(f"the target {name!r} holds dates, which are not predicted. Make numbers of them.")
-    if table.is_text(name):
-        if task == "regression":
-            raise ValueError(
-                f"the target {name!r} holds texts, which is no regression. Name a column of numbers, or classify: "
-                "symgrove fit without --task."
-            )
-        return np.array([table.texts(name)[i] for i in rows]), "classification"
-    is_whole = all(float(v).is_integer() and abs(v) < 2**53 for v in values)
-    is_few = is_whole and len(set(values)) <= MOST_CLASSES
-    found = ("classification" if is_few else "regression") if task == "auto" else task
-    if found == "classification":
-        if not is_whole:
-            raise ValueError(f"the target {name!r} holds numbers that are not whole (or beyond 2^53): no classes.")
-        return np.array([int(v) for v in values]), found
-    return np.array(values, dtype=np.float64), found
 
 
 def _with_target(column: list[Any], rows: list[int], target: str, missing: str, troubles: Troubles) -> list[int]:

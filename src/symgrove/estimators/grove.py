@@ -214,8 +214,8 @@ class GroveEstimator(Estimator):
         least += hidden if n_rows > FEWEST_ROWS else 0
         if self._memory_budget() < least:
             raise ValueError(
-                f"memory_budget={self.memory_budget} bytes is too small: a fit on {len(training.X)} rows, or on some "
-                f"of them, needs at least {least}. Raise it, or lower n_estimators, max_terms or population_size."
+                f"memory_budget={self._memory_budget()} bytes is too small: a fit on {len(training.X)} rows, or on "
+                f"some of them, needs at least {least}. Raise it, or lower n_estimators, max_terms or population_size."
             )
         return problem._replace(n_copied=problem.n_copied + hidden) if self._has_many(problem) else problem
 
