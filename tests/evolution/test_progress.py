@@ -4,8 +4,11 @@ import io
 import re
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
+from xml.etree import ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_friedman1
 
@@ -33,7 +36,7 @@ class Told:
     def errors(self, values):
         return f"RMSE {values['errors'].min():g}"
 
-    def formula(self, state):
+    def formula(self, state, *, as_mathml):
         self.n_formulas += 1
         return state
 
@@ -154,7 +157,12 @@ def test_errors_have_their_name_and_unit(capsys):
 
 def test_formulas_take_a_small_share_of_the_time():
     now, told = [0.0], Told()
-    told.formula = lambda state: now.__setitem__(0, now[0] + 0.1) or Told.formula(told, state)
+
+    def formula(state, *, as_mathml):
+        now[0] += 0.1
+        return Told.formula(told, state, as_mathml=as_mathml)
+
+    told.formula = formula
     with Reporter("x", OneEvolution(1000), clock=lambda: now[0]) as reporter:
         reporter.told = told
         for g in range(1000):
@@ -182,6 +190,31 @@ def test_a_terminal_shows_one_line_whatever_its_width(monkeypatch):
     assert all(len(frame) <= 70 for frame in frames)
     assert any("[bold]x0" in frame and frame.rstrip().endswith("…") for frame in frames)
     assert "\n" not in shown.strip()
+
+
+def test_notebooks_have_a_bar_of_their_own(monkeypatch, capsys):
+    shown = []
+    handle = SimpleNamespace(update=shown.append)
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=None))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    own = {"HTML": str, "display": lambda html, display_id: shown.append(html) or handle}
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(**own))
+    monkeypatch.setattr(progress, "BEFORE_FORMULAS", 0.0)
+    monkeypatch.setattr(displays, "SECONDS_BETWEEN_UPDATES", 0.0)
+    X, y = make_friedman1(60, random_state=0)
+    small = {"generations": 3, "population_size": 20, "n_estimators": 2, "random_state": 0, "verbose": 1}
+    TwoSEGPRegressor(**small).fit(pd.DataFrame(X).rename(columns="<c&{}".format), y)
+    bars = [ET.fromstring(html).find("progress") for html in shown]  # well-formed
+    assert [float(bar.get("value")) for bar in bars[:1] + bars[-1:]] == [0.0, 1.0]
+    assert any("<math>" in html and "generation 2/3" in html for html in shown)
+    assert capsys.readouterr().err == ""
+
+    def fail(progress):
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        TwoSEGPRegressor(**small, callbacks=fail).fit(X, y)
+    assert "broken off" in shown[-1]
 
 
 def test_fits_without_generations_show_progress_too(capsys):

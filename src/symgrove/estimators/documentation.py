@@ -144,7 +144,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "random_state": ("int, RandomState or None", "Same seed, same model, to the last bit."),
     "verbose": (
         "int",
-        "1 shows on stderr how far the fit is, its training error, the time left and the best formula so far.",
+        "1 shows how far the fit is, its training error, the time left and the best formula so far: on stderr, in a "
+        "notebook below the cell.",
     ),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -60,7 +61,7 @@ class Told:
         with np.errstate(all="ignore"):
             return self.estimator._shown_errors(self.problem, np.asarray(values["errors"], dtype=float)).in_words()
 
-    def formula(self, state: Any) -> str:
+    def formula(self, state: Any, *, as_mathml: bool) -> str:
         """The member with the least error, or its beginning."""
         estimator, task = self.estimator, self.problem.task
         model = estimator.make_model(self.problem, self.method, state).model
@@ -72,7 +73,7 @@ class Told:
         best = min(known, key=lambda m: m.in_bag_error) if known else None
         chosen = best or next((m for m in own if sample in m.samples), members[0])
         of = "" if chosen.target is None else f"{chosen.target}: "
-        return of + str(chosen.brief())
+        return (escape(of) if as_mathml else of) + str(chosen.brief(as_mathml=as_mathml))
 
 
 def may_end_early(estimator: Estimator, limits: Limits) -> bool:

@@ -1,17 +1,21 @@
-"""Where progress is shown: a bar on a terminal, plain lines elsewhere."""
+"""Where progress is shown: a bar in a notebook or on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
+from html import escape
+from importlib import import_module
 from typing import Any, Protocol
 
 N_STEPS = 1000  # of a bar
-SECONDS_BETWEEN_LINES = 2.0
+SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_UPDATES = 2.0, 0.5  # of a notebook
 LONGEST_FORMULA = 50  # characters, on a plain line
 
 
 class Display(Protocol):
-    """Shows one line of progress, again and again."""
+    """Shows one line of progress, again and again; `has_mathematics` if formulas are to be MathML."""
+
+    has_mathematics: bool
 
     def is_due(self, seconds: float) -> bool:
         """Whether something would be shown now."""
@@ -28,6 +32,8 @@ class Display(Protocol):
 
 class Lines:
     """Plain lines, now and then."""
+
+    has_mathematics = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -49,6 +55,8 @@ class Lines:
 
 class TerminalBar:
     """A bar and its text on one line, cut where the terminal ends."""
+
+    has_mathematics = False
 
     def __init__(self, name: str) -> None:
         from rich.console import Console
@@ -78,6 +86,45 @@ class TerminalBar:
         self._bar.stop()
 
 
+class NotebookBar:
+    """A bar below the cell of a notebook, by the means of the notebook itself."""
+
+    has_mathematics = True
+
+    def __init__(self, name: str) -> None:
+        notebook = import_module("IPython.display")
+        self.name = name
+        self._html = notebook.HTML
+        self._last = -SECONDS_BETWEEN_UPDATES
+        self._share = 0.0
+        self._handle: Any = notebook.display(notebook.HTML(self._written(0.0, "", "")), display_id=True)
+
+    def is_due(self, seconds: float) -> bool:
+        return seconds - self._last >= SECONDS_BETWEEN_UPDATES
+
+    def show(self, share: float, text: str, formula: str, seconds: float, *, is_step: bool) -> None:
+        if is_step or self.is_due(seconds):
+            self._last, self._share = seconds, share
+            self._handle.update(self._html(self._written(share, text, formula)))
+
+    def close(self, text: str | None) -> None:
+        share, said = (self._share, "broken off") if text is None else (1.0, text)
+        self._handle.update(self._html(self._written(share, said, "")))
+
+    def _written(self, share: float, text: str, formula: str) -> str:
+        bar = f"<progress value='{share:.3f}' max='1'></progress>"
+        return f"<div style='overflow-x:auto'>{bar} {escape(self.name)}: {escape(text)}<br/>{formula}</div>"
+
+
 def make_display(name: str) -> Display:
-    """What suits the place that standard error goes to."""
+    """What suits the place that progress is seen at."""
+    if _is_in_notebook():
+        return NotebookBar(name)
     return TerminalBar(name) if sys.stderr.isatty() else Lines(name)
+
+
+def _is_in_notebook() -> bool:
+    """Whether this is the kernel of a notebook; then its packages are loaded already."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel")

@@ -26,7 +26,7 @@ class Teller(Protocol):
         """Of its errors, from the values that describe it."""
         ...
 
-    def formula(self, state: Any) -> str:
+    def formula(self, state: Any, *, as_mathml: bool) -> str:
         """The best formula of a state."""
         ...
 
@@ -83,9 +83,9 @@ class Reporter:
         """Show a generation of the main evolution."""
         self._errors = f"  {self.told.errors(progress.values)}"
         seconds = self._seconds()
-        is_wanted = self._display is not None and (not self._formula or self._display.is_due(seconds))
-        if is_wanted and seconds >= self._next_formula:
-            self._formula = self.told.formula(progress.state)
+        display = self._display
+        if display and seconds >= self._next_formula and (not self._formula or display.is_due(seconds)):
+            self._formula = self.told.formula(progress.state, as_mathml=display.has_mathematics)
             cost = self._seconds() - seconds
             self._next_formula = seconds + max(BETWEEN_FORMULAS, cost / SHARE_FOR_FORMULAS)
             self._before += cost

@@ -43,10 +43,11 @@ class Shown(ABC):
         """The formula, or what is quickly written of it, and whether that is all."""
         return *self._shown(), True
 
-    def brief(self) -> str:
+    def brief(self, *, as_mathml: bool = False) -> str:
         """The formula with three digits, made quickly; of a long sum the heaviest terms."""
         forest, root, is_all = self._beginning()
-        text = to_text(forest, with_digits(forest, root, 3), self._names, 3)
+        rounded = with_digits(forest, root, 3)
+        text = _as_html(forest, rounded, self._names, 3) if as_mathml else to_text(forest, rounded, self._names, 3)
         return text if is_all else f"{text} + ..."
 
     def __str__(self) -> str:
@@ -84,12 +85,7 @@ class Shown(ABC):
 
     def _repr_html_(self) -> str:
         """For notebooks: mathematics that browsers draw themselves, or the beginning of a long formula as text."""
-        forest, root = self._rounded()
-        if int(forest.size([root])[0]) <= LONGEST_MATHS:
-            return f"<div style='overflow-x:auto'>{to_mathml(forest, root, self._names, self._n_digits)}</div>"
-        text = to_text(forest, root, self._names, self._n_digits)
-        rest = "" if len(text) <= LONGEST_TEXT else " ..."
-        return f"<code style='white-space:normal'>{escape(text[:LONGEST_TEXT])}{rest}</code>"
+        return f"<div style='overflow-x:auto'>{_as_html(*self._rounded(), self._names, self._n_digits)}</div>"
 
     @property
     def _n_digits(self) -> int:
@@ -104,3 +100,11 @@ class Shown(ABC):
 def shortened(forest: Forest, root: int, reading: Reading | None) -> tuple[Forest, int]:
     """A formula as short as we can write it."""
     return forest, shortest(forest, root, None if reading is None else reading.quantiles)
+
+
+def _as_html(forest: Forest, root: int, names: Sequence[str] | None, digits: int) -> str:
+    if int(forest.size([root])[0]) <= LONGEST_MATHS:
+        return to_mathml(forest, root, names, digits)
+    text = to_text(forest, root, names, digits)
+    rest = "" if len(text) <= LONGEST_TEXT else " ..."
+    return f"<code style='white-space:normal'>{escape(text[:LONGEST_TEXT])}{rest}</code>"
