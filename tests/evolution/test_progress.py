@@ -195,7 +195,7 @@ def test_a_terminal_shows_one_line_whatever_its_width(monkeypatch):
 def test_notebooks_have_a_bar_of_their_own(monkeypatch, capsys):
     shown = []
     handle = SimpleNamespace(update=shown.append)
-    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=None))
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     own = {"HTML": str, "display": lambda html, display_id: shown.append(html) or handle}
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(**own))

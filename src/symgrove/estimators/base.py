@@ -67,6 +67,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     table_: Document  # what the command line was told about a table
     columns_: TableColumns
+    oob_score_: float
+    oob_prediction_: Matrix
     _uncertainty: Intervals | Correction | None
 
     # What a method's estimator fills in

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symgrove.methods.problem import Problem
 from symgrove.models.model import LeftOut
 
+if TYPE_CHECKING:
+    from symgrove.estimators.base import Estimator
 
-def set_out_of_bag(estimator: Any, problem: Problem, left_out: LeftOut) -> None:
+
+def set_out_of_bag(estimator: Estimator, problem: Problem, left_out: LeftOut) -> None:
     """Set the attributes that users see, a row for each row that they gave."""
     training = problem.training
     shown = problem.task.as_users_see(left_out.prediction)

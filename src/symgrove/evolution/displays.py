@@ -127,4 +127,4 @@ def _is_in_notebook() -> bool:
     """Whether this is the kernel of a notebook; then its packages are loaded already."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return hasattr(shell, "kernel")
+    return getattr(shell, "kernel", None) is not None
