@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 import symgrove as sg
 from symgrove.estimators.onnx_pipelines import register
+from symgrove.export.sql import MOST_COLUMNS, MOST_TABLES
 from symgrove.export.targets import export
 from symgrove.models.ensemble import make_ensemble
 from symgrove.models.standardization import Standardization
@@ -357,3 +358,27 @@ def test_a_constant_model_compiles_without_warnings(tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = sg.GroveRegressor(**SMALL, strength="fixed").fit(X, np.full(40, 3.5))
     np.testing.assert_allclose(RUNNERS["c"](model._plan(), X, tmp_path), 3.5)
+
+
+@pytest.mark.parametrize(
+    ("language", "limit", "message"),
+    [
+        ("excel", "MOST_CHARACTERS", "characters of formulas for each row.*at most 100.*simplify_ensemble"),
+        ("sympy", "MOST_NODES", "written out, .* may have 100.*simplify_ensemble"),
+    ],
+)
+def test_what_would_be_too_large_is_refused_at_once(grove, tmp_path, monkeypatch, language, limit, message):
+    monkeypatch.setattr(f"symgrove.export.{language}.{limit}", 100)
+    with pytest.raises(ValueError, match=message):
+        grove.export(language, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_sqlite_has_no_room_for_names_duckdb(grove, monkeypatch):
+    monkeypatch.setitem(MOST_TABLES, "sqlite", 3)
+    with pytest.raises(ValueError, match="--dialect duckdb"):
+        grove.export("sql")
+    monkeypatch.setitem(MOST_COLUMNS, "sqlite", 3)
+    with pytest.raises(ValueError, match="--dialect duckdb"):
+        grove.export("sql")
+    assert "WITH" in grove.export("sql", dialect="duckdb")

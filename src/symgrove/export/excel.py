@@ -23,7 +23,10 @@ LONGEST_CELL = 8000
 LONGEST_TEXT = 255  # in a formula
 MOST_COLUMNS = 16_384
 FIRST_DAY = 25569  # 1970-01-01 as Excel counts
+MOST_CHARACTERS = 200_000  # of the formulas in a row: 100 rows are a file of 8 MB then
 PIECE = 100  # products in one partial sum
+
+_ADVICE = "Make the model smaller first, with symgrove.simplify_ensemble, or export to another language."
 
 # Steps that are no primitives.
 _CALLS = {
@@ -167,8 +170,13 @@ class _Layout:
                 self.raised.append(self._add("corrected", raised))
         if len(self.columns) > MOST_COLUMNS:
             raise ValueError(
-                f"this model needs {len(self.columns)} helper columns; a sheet has {MOST_COLUMNS}. Fit with fewer or "
-                "shorter formulas, or export to another language."
+                f"this model needs {len(self.columns)} helper columns; a sheet has {MOST_COLUMNS}. {_ADVICE}"
+            )
+        n_characters = sum(len(formula) for _, formula in self.columns)
+        if n_characters > MOST_CHARACTERS:
+            raise ValueError(
+                f"this model needs {n_characters} characters of formulas for each row; workbooks take at most "
+                f"{MOST_CHARACTERS}. {_ADVICE}"
             )
 
     def _name(self, step: int) -> str:

@@ -78,6 +78,12 @@ def _check_names(plan: Plan, dialect: str) -> None:
             raise ValueError(f"SQL does not tell the columns {other!r} and {name!r} apart; rename one of them.")
 
 
+def _advice(dialect: str) -> str:
+    """What to do about a model that is too large."""
+    other = "Choose DuckDB (dialect='duckdb', --dialect duckdb), or make" if dialect == "sqlite" else "Make"
+    return f"{other} the model smaller first, with symgrove.simplify_ensemble."
+
+
 def _prefix(names: Sequence[str]) -> str:
     """A beginning that none of the names has."""
     prefix = "sg_"
@@ -125,7 +131,7 @@ class _Query:
         if len(self.tables) > MOST_TABLES[self.dialect]:
             raise ValueError(
                 f"this model is too large for one query of {self.dialect}: {len(self.tables)} steps of tables, at most "
-                f"{MOST_TABLES[self.dialect]}. Fit with fewer members or terms, or export to another language."
+                f"{MOST_TABLES[self.dialect]}. {_advice(self.dialect)}"
             )
         return self._finish(version)
 
@@ -197,7 +203,7 @@ class _Query:
         if n_columns > MOST_COLUMNS[self.dialect]:
             raise ValueError(
                 f"this model needs a table of {n_columns} columns; {self.dialect} has room for "
-                f"{MOST_COLUMNS[self.dialect]}. Fit with fewer or shorter formulas, or export to another language."
+                f"{MOST_COLUMNS[self.dialect]}. {_advice(self.dialect)}"
             )
         self.tables.append(f"SELECT {', '.join([*kept, *columns])} FROM {p}{len(self.tables) - 1}")
 

@@ -11,6 +11,9 @@ from symgrove._checks import check_whole
 from symgrove.forest.as_sympy import apply, rounded, symbol
 from symgrove.models.plan import MemberBlock, Plan, Step
 
+MOST_NODES = 30_000
+_ADVICE = "Make the model smaller first, with symgrove.simplify_ensemble, or export to 'text'."
+
 
 def to_sympy(plan: Plan, version: str, digits: int | None = None) -> Any:
     """Expression of the prediction; of classes, a list of their probabilities; numbers with all digits by default.
@@ -20,10 +23,27 @@ def to_sympy(plan: Plan, version: str, digits: int | None = None) -> Any:
     that have no template. The mean of programs is that of all members, as it is where all are finite.
     """
     check_whole("digits", digits, 1, 17, is_optional=True)
-    found = _expressions(plan)
-    if digits is None:
-        return found
-    return [rounded(each, digits) for each in found] if isinstance(found, list) else rounded(found, digits)
+    _check_size(plan)
+    try:
+        found = _expressions(plan)
+        if digits is None:
+            return found
+        return [rounded(each, digits) for each in found] if isinstance(found, list) else rounded(found, digits)
+    except RecursionError:
+        raise ValueError(f"SymPy cannot hold so deep an expression. {_ADVICE}") from None
+
+
+def _check_size(plan: Plan) -> None:
+    """Refuse at once what SymPy would work on for minutes: it knows no shared parts."""
+    sizes: list[int] = []
+    for step in plan.steps:
+        sizes.append(1 + sum(sizes[arg] for arg in step.args))
+    size = sum(2 + sizes[block.values[i]] for block in plan.blocks for row in block.rows for i in row.indices)
+    if size > MOST_NODES:
+        raise ValueError(
+            f"written out, this model has {size} operations and numbers; an expression of SymPy may have {MOST_NODES}. "
+            f"{_ADVICE}"
+        )
 
 
 def _expressions(plan: Plan) -> Any:
