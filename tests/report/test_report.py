@@ -19,10 +19,12 @@ from symgrove.forest.mathml import to_mathml
 from symgrove.forest.primitive_table import BUILTIN
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.text import parse
+from symgrove.report.classes import lift_curve
 from symgrove.report.data_summary import summarise
 from symgrove.report.exports import all_exports
 from symgrove.report.features import look_at_features
 from symgrove.report.formulas import in_parts
+from symgrove.report.mistakes import find_mistakes
 from symgrove.report.page import ReportPage
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
@@ -420,3 +422,28 @@ def test_of_several_classes_the_summary_says_what_values_speak_for(no_figures):
     assert "Without a model, always the most frequent class: 33\u00a0% right." in page
     assert "low values speak for setosa, high ones for virginica" in page
     assert "The model was fitted on these 150 rows, so scores are optimistic." in page
+
+
+def test_segments_share_out_the_rows_and_the_worst_rows_come_first():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=120), "kind": rng.choice(["a", "b"], 120)}).astype({"kind": "category"})
+    y = X.n + (X.kind == "b") + np.where(X.kind == "b", rng.normal(size=120), 0)
+    X.loc[:14, "n"] = np.nan
+    model = sg.TwoSEGPRegressor(**SETTINGS).fit(X, y)
+    rows = choose_rows(model, X, y, None)
+    found = find_mistakes(model, rows, look_at_features(model, rows))
+    errors = np.abs(model.predict(X) - y)
+    for name, n in (("n", 5), ("kind", 2)):
+        own = [segment for segment in found.segments if segment.column == name]
+        assert (len(own), sum(segment.n_rows for segment in own)) == (n, 120)
+    by_kind = {segment.values: segment.error for segment in found.segments if segment.column == "kind"}
+    assert by_kind == {kind: number(errors[X.kind == kind].mean()) for kind in "ab"}
+    missing = next(segment for segment in found.segments if segment.values == "missing")
+    assert (missing.n_rows, missing.error) == (15, number(errors[:15].mean()))
+    assert [row[0] for row in found.worst] == [number(v) for v in y[np.argsort(-errors, kind="stable")[:8]]]
+
+
+def test_lift_is_how_much_more_frequent_a_class_is():
+    depth, lift = lift_curve(np.array([True, False, True, False]), np.array([0.9, 0.2, 0.5, 0.5]))
+    assert depth.tolist() == [0.25, 0.75, 1]
+    assert lift == pytest.approx([2, 4 / 3, 1])

@@ -24,6 +24,7 @@ from symgrove.report.exports import all_exports, compressed
 from symgrove.report.features import look_at_features
 from symgrove.report.figures import draw_all
 from symgrove.report.formulas import all_formulas
+from symgrove.report.mistakes import find_mistakes
 from symgrove.report.page import ReportPage
 from symgrove.report.rows import choose_rows
 from symgrove.report.scores import score_all
@@ -88,6 +89,7 @@ def report(
             summary=summarise_all(model, rows, scores, looked, data.warnings),
             data=data,
             scores=scores,
+            mistakes=find_mistakes(model, rows, looked),
             figures=draw_all(model, rows, coverage, looked),
             formulas=all_formulas(model),
             exports=exports,

@@ -16,7 +16,7 @@ from symgrove.inspection._input import some_rows
 from symgrove.models.columns import TableColumn
 from symgrove.models.date_text import shown_date
 from symgrove.report.rows import ReportRows
-from symgrove.report.words import number
+from symgrove.report.words import number, percent
 
 Matrix = NDArray[np.float64]
 ALMOST = 0.999  # rank correlation from which on a feature is suspected to be the target, or another feature
@@ -33,6 +33,7 @@ class Column(NamedTuple):
     low: str
     middle: str
     high: str
+    missing: str = ""
 
 
 class DataSummary(NamedTuple):
@@ -69,19 +70,19 @@ def _summary(column: TableColumn, values: Matrix) -> Column:
     """Of a column; its most frequent values, if they are categories."""
     known = values[~np.isnan(values)]
     n_missing = values.size - known.size
-    note = f" ({n_missing} missing)" if n_missing else ""
+    missing = f"{n_missing:,} ({percent(n_missing / values.size)})" if n_missing else ""
     if column.categories is None:
         known = known if known.size else np.array([column.fill])
         found = _column(column.name, known)
         if column.date is not None:
             low, middle, high = map(shown_date, (known.min(), np.floor(np.median(known)), known.max()))
             found = found._replace(low=low, middle=middle, high=high)
-        return found._replace(name=column.name + note)
+        return found._replace(missing=missing)
     labels = [*column.categories, "(other)"]
     codes, counts = np.unique(known.astype(np.intp), return_counts=True)
     order = np.argsort(-counts, kind="stable")[:5]
     shares = ", ".join(f"{labels[codes[i]]}: {counts[i] / values.size:.0%}" for i in order)
-    return Column(column.name + note, codes.size, shares, "", "")
+    return Column(column.name, codes.size, shares, "", "", missing)
 
 
 def _classes(name: str, y: NDArray[Any]) -> Column:

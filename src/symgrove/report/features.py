@@ -30,14 +30,14 @@ class Looked(NamedTuple):
         Columns that do something, the most important first.
     curves : dict
         For the first of them, by column, partial dependence: a curve for each class of `classes`, or one.
-    classes : list of str
+    classes : list
         Labels of the curves, if there are more than two classes; of two, the curves are of the second one.
     """
 
     importance: inspection.Importance
     order: list[int]
     curves: dict[int, list[inspection.Curve]]
-    classes: list[str]
+    classes: list[Any]
 
 
 def some_test_rows(rows: ReportRows) -> tuple[Any, Any]:
@@ -60,7 +60,7 @@ def look_at_features(model: Estimator, rows: ReportRows) -> Looked:
         j: [inspection.partial_dependence(model, X, j, target=target, **options) for target in targets]
         for j in varies[:N_CURVES]
     }
-    return Looked(importance, order, curves, [str(label) for label in targets] if len(targets) > 1 else [])
+    return Looked(importance, order, curves, targets if len(targets) > 1 else [])
 
 
 def _shown_classes(model: Estimator, y: Any) -> list[Any]:

@@ -9,18 +9,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from symgrove import inspection
-from symgrove._style import BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, plain
+from symgrove._style import plain
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import has_generations, intervals_of, plan_of
 from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import some_rows
 from symgrove.inspection.derivatives import unknown_derivatives
+from symgrove.report.classes import CLASS_COLOURS, plots_of_classes
 from symgrove.report.features import Looked, some_test_rows
 from symgrove.report.rows import ReportRows
 from symgrove.report.words import number
 
-CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW)
 INK = "#123456"  # stands for the colour of the page's text
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -51,8 +51,10 @@ def draw_all(model: Estimator, rows: ReportRows, coverage: float, looked: Looked
     """All plots that the model allows."""
     X, y = some_test_rows(rows)
     found = _of_errors(model, X, y, coverage) if isinstance(model, Regressor) else []
+    if isinstance(model, Classifier):
+        found += [Figure("errors", title, _draw(plot), text) for title, plot, text in plots_of_classes(model, X, y)]
     if not isinstance(model, Regressor) or intervals_of(model).known:
-        found.append(_calibration(model, X, y, rows))
+        found += [_calibration(model, X, y, rows, label) for label in looked.classes or [None]]
     if has_generations(model):
         found.append(_convergence(model))
     if model.predict_members(X[:1]).shape[-2] > 1:
@@ -107,8 +109,8 @@ def _of_errors(model: Regressor, X: Any, y: Any, coverage: float) -> list[Figure
     ]
 
 
-def _calibration(model: Estimator, X: Any, y: Any, rows: ReportRows) -> Figure:
-    svg = _draw(lambda ax: inspection.CalibrationDisplay.from_estimator(model, X, y, ax=ax))
+def _calibration(model: Estimator, X: Any, y: Any, rows: ReportRows, target: Any) -> Figure:
+    svg = _draw(lambda ax: inspection.CalibrationDisplay.from_estimator(model, X, y, target=target, ax=ax))
     text = "On the line, promises hold; the grey band is what chance does to a perfect model."
     if rows.is_calibrated_on:
         text += " Some of these rows calibrated the model, which brings it near the line."
@@ -146,7 +148,7 @@ def _curves(model: Estimator, looked: Looked, target: str) -> list[Figure]:
         if isinstance(model, Classifier):
             label = "probability" if looked.classes else f"probability of {model.classes_[-1]}"
         if looked.classes:
-            svg = _draw(partial(_plot_classes, curves, looked.classes))
+            svg = _draw(partial(_plot_classes, curves, [str(label) for label in looked.classes]))
         else:
             svg = _draw(inspection.PartialDependenceDisplay(curves, label).plot)
         found.append(Figure("curves", curves[0].feature, svg, ""))

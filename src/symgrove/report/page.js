@@ -47,10 +47,12 @@
       code.textContent = isShown ? "" : await unpack(button.dataset.export);
     });
   }
-  byId("all-formulas")?.addEventListener("click", (event) => {
-    for (const item of document.querySelectorAll(".formulas .later")) item.classList.remove("later");
-    event.target.remove();
-  });
+  for (const button of document.querySelectorAll("button.all")) {
+    button.addEventListener("click", () => {
+      for (const item of button.closest("section").querySelectorAll(".later")) item.classList.remove("later");
+      button.remove();
+    });
+  }
 
   // What if: the exported JavaScript predicts from the values of the controls.
   if (byId("what-if-data") === null) return;

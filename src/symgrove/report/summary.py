@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def _place(curve: Curve, k: int) -> str:
     return curve.labels[int(curve.grid[k])] if curve.labels else number(float(curve.grid[k]))
 
 
-def _most_likely(curves: list[Curve], classes: list[str]) -> str:
+def _most_likely(curves: list[Curve], classes: list[Any]) -> str:
     """Which class each value speaks for: the one whose probability is highest above its mean."""
     lifts = np.stack([curve.average - curve.average.mean() for curve in curves])
     best = lifts.argmax(axis=0)
