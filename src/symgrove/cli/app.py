@@ -13,6 +13,7 @@ import typer
 from symgrove import __version__
 from symgrove.cli._common import Messages, cannot_print
 from symgrove.cli.bench import bench
+from symgrove.cli.distill import distill
 from symgrove.cli.doctor import doctor
 from symgrove.cli.export import export
 from symgrove.cli.fit import fit, parameters
@@ -45,6 +46,7 @@ app.command("law")(law)
 app.command("predict")(predict)
 app.command("show")(show)
 app.command("export")(export)
+app.command("distill")(distill)
 app.command("report")(report)
 app.command("parameters")(parameters)
 app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; {LAWS}; or a TOML file.")(paper)

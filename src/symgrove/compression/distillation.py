@@ -86,8 +86,8 @@ def distill(
     """Teach one formula what a model predicts.
 
     The formula is a Law of the model's predictions, or of its log odds if it tells two classes apart. Of the best
-    formulas of every size, the smallest is chosen whose error on the rows that taught is within one standard error of
-    the lowest.
+    formulas of every size, the smallest is chosen whose error on the rows that taught is within one standard error, of
+    the difference, of the lowest.
 
     Parameters
     ----------
@@ -185,10 +185,10 @@ def _classifier(
 
 
 def _choose(models: Sequence[ProgramModel | Stack], X: Matrix, goals: Matrix) -> int:
-    """The smallest within one standard error of the best."""
+    """The smallest within one standard error of the best, of the difference."""
     losses = np.stack([(own.predict(X)[0] - goals) ** 2 for own in models])
-    best = losses[int(np.argmin(losses.mean(axis=1)))]
-    return int(np.argmax(losses.mean(axis=1) <= best.mean() + best.std() / np.sqrt(best.size)))
+    behind = losses - losses[int(np.argmin(losses.mean(axis=1)))]
+    return int(np.argmax(behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(len(X))))
 
 
 def _judged(point: FrontPoint, X: Matrix, goals: Matrix, judging: Judging) -> FrontPoint:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import classes_of, said_left_out, score_left_out, seen_by
+from symgrove.models.one_formula import ACCURACY, HELD_OUT, NEW_ROWS, PREDICTIONS, R2
 from symgrove.models.seen_rows import marks_of
 from symgrove.rng import stream
 
@@ -16,8 +17,6 @@ Matrix = NDArray[np.float64]
 FEWEST_ROWS = 20  # to teach, and to judge if they are new
 # Rows held out to judge: a fifth, or of few rows more, but at most half of them.
 SHARE, ENOUGH = 0.2, 100
-# What the rows that judge are: new to both, new to the formula and left out by parts of the model, or compared with it.
-NEW_ROWS, HELD_OUT, PREDICTIONS = "new rows", "rows held out", "the model's predictions"
 
 
 class Judging(NamedTuple):
@@ -81,7 +80,7 @@ def _some(places: NDArray[np.intp], labels: Matrix | None, n_rows: int, seed: in
 
 def measure_of(model: Estimator) -> str:
     """What scores are."""
-    return "R²" if classes_of(model) is None else "accuracy"
+    return R2 if classes_of(model) is None else ACCURACY
 
 
 def score_of(model: Estimator, targets: Matrix, said: Matrix) -> float:

@@ -1,0 +1,77 @@
+"""`symgrove distill`, and the line "In one formula"."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_friedman1
+
+import symgrove as sg
+from symgrove.models.one_formula import OneFormula
+from tests.cli.test_commands import run
+
+QUICK = ["--effort", "quick", "--max-size", "9"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("distill")
+    X, y = make_friedman1(140, n_features=5, random_state=0)
+    table = pd.DataFrame(X, columns=list("abcde")).assign(price=y, kind=np.where(y > 14, "dear", "cheap"))
+    table.drop(columns="kind").to_csv(folder / "all.csv", index=False)
+    table[:90].drop(columns="kind").to_csv(folder / "data.csv", index=False)
+    table.drop(columns=["kind", "price"]).to_csv(folder / "new.csv", index=False)
+    table[:90].drop(columns="price").to_csv(folder / "kinds.csv", index=False)
+    small = ["--method", "2segp", "--population-size", "60", "--generations", "5", "--n-estimators", "5", "-q"]
+    assert run("fit", folder / "data.csv", "--target", "price", "-o", folder / "m.json", *small).exit_code == 0
+    return folder
+
+
+def test_the_formula_its_scores_and_the_front_are_printed_and_a_model_is_saved(folder):
+    done = run("distill", folder / "m.json", folder / "all.csv", "-o", folder / "one.json", *QUICK)
+    assert done.exit_code == 0
+    line, *rest = done.stdout.splitlines()
+    one, model = sg.load(folder / "one.json"), sg.load(folder / "m.json")
+    new = pd.read_csv(folder / "all.csv")[90:]
+    scores = [m.score(new[list("abcde")], new["price"]) for m in (one, model)]
+    formula = one.ensemble_[0].rounded()
+    wanted = f"In one formula: price = {formula} (R² {scores[0]:.2f} on new rows; the ensemble {scores[1]:.2f})"
+    assert line == wanted
+    assert sum(text.startswith("*") for text in rest) == 1
+    assert f"written: {folder / 'one.json'}" in done.stderr
+
+
+def test_without_the_target_the_model_judges(folder):
+    done = run("distill", folder / "m.json", folder / "new.csv", "--json", "--digits", "3", *QUICK)
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert found["one_formula"]["rows"] == "the model's predictions"
+    assert found["one_formula"]["size"] <= 9
+    assert [point["formula"] for point in found["front"] if point["is_chosen"]] == [found["one_formula"]["formula"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["new.csv", "--target", "prize"], "the target is 'prize', which is not there."),
+        (["data.csv", "-o", "-"], "name a file for the model with -o"),
+        (["data.csv", "-o", "m.json"], "is the same file as the model"),
+        (["data.csv", "--effort", "none"], "effort must be one of 'full', 'quick'"),
+    ],
+)
+def test_mistakes_get_a_clear_error(folder, words, message):
+    given = [folder / word if word.endswith((".csv", ".json")) else word for word in words]
+    done = run("distill", folder / "m.json", *given)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_a_line_says_what_is_known():
+    def scores(*values):
+        return OneFormula(5, *values, 100, None, None, 0, None, None).scores
+
+    assert scores(0.9449, 0.9611, "R²", "new rows") == "R² 0.94 on new rows; the ensemble 0.96"
+    assert scores(0.94, np.nan, "R²", "rows held out") == "R² 0.94 on rows held out"
+    assert scores(0.98, 0.9991, "accuracy", "rows held out") == "accuracy 0.9800 on rows held out; the ensemble 0.9991"
+    assert scores(0.94, 1.0, "R²", "the model's predictions") == "R² 0.94 with the ensemble's predictions"
