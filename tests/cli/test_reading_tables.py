@@ -35,13 +35,16 @@ def test_a_damaged_archive_is_said(tmp_path):
 def test_sheets_of_a_workbook(tmp_path):
     book = openpyxl.Workbook()
     book.active.title = "first"
-    for row in (["a", "b", 3], [None] * 3, [1, "x", None], [2.5, None, True]):
+    for row in (["a", "b", 3], [None] * 3, [1, "x", "#DIV/0!"], [2.5, None, True]):
         book.active.append(row)
     book.create_sheet("other").append(["c"])
     book.save(tmp_path / "d.xlsx")
     table = read_table(str(tmp_path / "d.xlsx"))
     assert table.given == {"a": [1, 2.5], "b": ["x", None], "3": [None, True]}
-    assert table.notes == ["of 2 sheets, 'first' is read; --sheet names another"]
+    assert table.notes == [
+        "of 2 sheets, 'first' is read; --sheet names another",
+        "1 cells with errors of Excel, such as #N/A, are missing values",
+    ]
     assert read_table(str(tmp_path / "d.xlsx"), TableFormat(sheet="other")).given == {"c": []}
     done = run("fit", tmp_path / "d.xlsx", "-t", "a", "--sheet", "othr", "-q", "-o", tmp_path / "m.json")
     assert "has no sheet 'othr'. Did you mean 'other'?" in done.stderr
@@ -149,6 +152,10 @@ def test_dates_are_features_and_their_order_is_asked_for(tmp_path):
     assert "the target 'on' holds dates" in run(*fit[:3], "on", *fit[4:]).stderr
     pd.DataFrame({"on": pd.to_datetime(days), "y": rows["y"]}).to_parquet(tmp_path / "d.parquet")
     again = run("predict", tmp_path / "m.json", tmp_path / "d.parquet", "--only").stdout
+    assert column(again, "prediction") == found
+    # A model of dates with the year first takes what a table shows clearly.
+    run("fit", tmp_path / "d.parquet", *fit[2:])
+    again = run("predict", tmp_path / "m.json", tmp_path / "d.csv", "--only").stdout
     assert column(again, "prediction") == found
     rows["on"] = [f"{i % 12 + 1}/{i % 11 + 1}/2024" for i in range(60)]
     write_csv(tmp_path / "d.csv", rows)

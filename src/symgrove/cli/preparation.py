@@ -279,7 +279,7 @@ def rows_for(estimator: Estimator, table: DataTable) -> tuple[TableFrame, list[i
     missing = "median" if told is None else Entries(told, "'table'").text("missing", (*MISSING, *FORMER))
     categorical = [columns.columns[j].name for j in columns.categorical]
     troubles = _troubles_of(table)
-    formats = {c.name: c.text_format for c in columns if c.text_format is not None}
+    formats = {c.name: c.text_format for c in columns if c.text_format is not None and not _has_own_dates(table, c)}
     names = [c.name for c in columns]
     frame = frame_of(table, names, categorical, "the model needs the column", troubles, formats)
     troubles.check()
@@ -297,6 +297,11 @@ def rows_for(estimator: Estimator, table: DataTable) -> tuple[TableFrame, list[i
     if len(rows) < len(frame):
         notes.append(f"{len(frame) - len(rows)} rows with missing values have no prediction")
     return frame.take(rows), rows, notes
+
+
+def _has_own_dates(table: DataTable, column: TableColumn) -> bool:
+    """Whether a table shows how it writes dates, and the model does not: there, no text had the year last."""
+    return column.date is not None and column.date.order == "ymd" and table.is_date(column.name)
 
 
 def with_columns(estimator: Estimator) -> Estimator:

@@ -8,6 +8,7 @@ from typing import Any
 
 from symgrove.cli._common import nearest
 
+ERRORS = ("#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")  # what formulas of Excel may give
 Columns = tuple[list[str], list[list[Any]]]  # names, and values of each
 
 
@@ -51,9 +52,14 @@ def columns_of_workbook(content: bytes, label: str, wanted: str | None) -> tuple
     rows = [list(row) for row in sheet.iter_rows(values_only=True) if any(v is not None for v in row)]
     if not rows:
         raise ValueError(f"the sheet {sheet.title!r} of {label} has no rows.")
+    n_errors = sum(value in ERRORS for row in rows for value in row if isinstance(value, str))
+    if n_errors:
+        rows = [[None if isinstance(v, str) and v in ERRORS else v for v in row] for row in rows]
     width = max(max((k for k, v in enumerate(row) if v is not None), default=0) for row in rows) + 1
     header = ["" if v is None else str(v).strip() for v in (rows[0] + [None] * width)[:width]]
     columns = [[row[k] if k < len(row) else None for row in rows[1:]] for k in range(width)]
     is_one_of_many = wanted is None and len(names) > 1
     notes = [f"of {len(names)} sheets, {sheet.title!r} is read; --sheet names another"] if is_one_of_many else []
+    if n_errors:
+        notes.append(f"{n_errors} cells with errors of Excel, such as #N/A, are missing values")
     return (header, columns), notes
