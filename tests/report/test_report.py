@@ -379,6 +379,7 @@ def test_of_a_search_the_page_has_the_front_and_no_evolution():
     assert "The best formula of each size." in page
     assert page.count("This one predicts") == 1
     assert "ended by exact" in page
+    assert re.search(r"The model is one formula:</p>\s*<div class=\"maths\"><math>.*3.*x", page)
     assert "Convergence" not in page
 
 

@@ -55,7 +55,9 @@ def _formulas(model: Estimator) -> Formulas:
     if isinstance(model, GroveEstimator):
         return _terms(model, recurring)
     members = sorted(model.ensemble_, key=lambda member: -member.weight)
-    items = [_formula(m, f"{m.weight:.1%} of the ensemble, {m.size} nodes{_of_class(m)}") for m in members[:MOST_SHOWN]]
+    items = [
+        formula_of(m, f"{m.weight:.1%} of the ensemble, {m.size} nodes{_of_class(m)}") for m in members[:MOST_SHOWN]
+    ]
     rest = len(members) - len(items)
     text = f"{len(members)} members{f', of which the {len(items)} heaviest' if rest > 0 else ''}. {_combination(model)}"
     return Formulas(text, items, recurring, [])
@@ -70,7 +72,7 @@ def _front(front: Front) -> Formulas:
         + (". This one predicts" if k == front.chosen else "")
         for k, point in enumerate(front)
     ]
-    return Formulas(text, [_formula(*each) for each in zip(front, labels, strict=True)], [], [])
+    return Formulas(text, [formula_of(*each) for each in zip(front, labels, strict=True)], [], [])
 
 
 def _combination(model: Estimator) -> str:
@@ -92,7 +94,7 @@ def _terms(model: GroveEstimator, recurring: list[tuple[str, str]]) -> Formulas:
     if len(model.ensemble_) == 1:
         member = model.ensemble_[0]
         label = f"{member.n_terms} terms, {member.size} nodes"
-        return Formulas("The model is one formula, a sum of terms.", [_formula(member, label)], recurring, [])
+        return Formulas("The model is one formula, a sum of terms.", [formula_of(member, label)], recurring, [])
     if isinstance(model, Classifier) and model.classes_.size > 2:
         text = f"{len(model.ensemble_)} teams, each a sum of terms for one class; the highest mean probability wins."
         return Formulas(text, [], recurring, [])
@@ -114,7 +116,8 @@ def _term(model: GroveEstimator, term: SharedTerm) -> Formula:
     )
 
 
-def _formula(member: Any, label: str) -> Formula:
+def formula_of(member: Any, label: str) -> Formula:
+    """A member or a point of a front, as mathematics if it is short enough."""
     mathml = in_parts(member.mathml) if member.size <= LONGEST_MATHS else []
     text = member.rounded()
     shown = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " ..."

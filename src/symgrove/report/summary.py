@@ -12,6 +12,7 @@ from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import classes_of, labels_of
 from symgrove.inspection import Curve
 from symgrove.report.features import Looked
+from symgrove.report.formulas import Formula, formula_of
 from symgrove.report.rows import ReportRows, TargetName
 from symgrove.report.scores import BASELINES, Score, ScoreTable
 from symgrove.report.words import listed, number, percent
@@ -22,12 +23,14 @@ MONOTONE = 0.9  # share of a curve's range that lies between its ends, if it is 
 
 
 class SummaryInWords(NamedTuple):
-    """Sentences: what is predicted from what, how well, beside what; what matters most; what to be careful about."""
+    """Sentences: what is predicted from what, how well, beside what; what matters most; what to be careful about; and
+    the model as one formula, if it is one."""
 
     what: str
     how_well: list[str]
     matters: list[tuple[str, str]]
     warnings: list[str]
+    formula: Formula | None
 
 
 def summarise_all(
@@ -37,8 +40,17 @@ def summarise_all(
     told = [] if rows.is_new else [rows.note]
     told += [scores.caution] if scores.caution else []
     return SummaryInWords(
-        _what(model, rows, looked), _how_well(model, rows, scores), _matters(model, rows, looked), told + warnings
+        _what(model, rows, looked),
+        _how_well(model, rows, scores),
+        _matters(model, rows, looked),
+        told + warnings,
+        _one_formula(model),
     )
+
+
+def _one_formula(model: Estimator) -> Formula | None:
+    members = model.ensemble_
+    return formula_of(members[0], "The model is one formula:") if len(members) == 1 else None
 
 
 def _what(model: Estimator, rows: ReportRows, looked: Looked) -> str:
