@@ -80,7 +80,7 @@ class OneEvolution:
 
     @property
     def costs(self) -> Mapping[str, Cost]:
-        return {"main": Cost(full=max(self.generations, 1))}
+        return {"main": Cost()}  # of some methods later generations cost more, of others less
 
     def outcomes(self, at: Mapping[str, int]) -> Sequence[Prospect]:
         return [Prospect(1.0, [Stage("main", at.get("main", 0), self.generations)])]
