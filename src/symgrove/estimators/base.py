@@ -23,7 +23,7 @@ from symgrove.blas import single_blas_thread
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.input import checked_rows, columns_of, read_rows
-from symgrove.estimators.left_out import set_out_of_bag
+from symgrove.estimators.left_out import score_kept_out, set_out_of_bag
 from symgrove.estimators.parameters import EvolutionParameters, check_shared, early_stopping_of
 from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
 from symgrove.estimators.runs import Finished, Limits
@@ -307,7 +307,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         def fitted_attributes(state: States) -> dict[str, Any]:
             # Nothing of an earlier fit: its intervals and probabilities are not those of this state.
             model = self.make_model(problem, method, state).model
-            unknown: dict[str, Any] = {"_uncertainty": None, "_seen": {}, "_outside": None}
+            unknown: dict[str, Any] = {"_uncertainty": None, "_seen": {}, "_outside": None, "_held_out": None}
             return {"model_": model, "_fitted_with": self.get_params(deep=False), **unknown}
 
         return stack.enter_context(callbacks.tell_callbacks(self, *given, fitted_attributes))
@@ -336,6 +336,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         owners = [] if self.columns_.is_plain else [self.columns_.owners]
         self.feature_importances_ = model.importances(training.X, problem.seed, *owners)
         self._learn(problem, left_out)
+        self._held_out = score_kept_out(self, problem)
         self._seen = rows_seen(problem)
         self._said = said_left_out(training.X, training.targets, None if left_out is None else left_out.prediction)
 

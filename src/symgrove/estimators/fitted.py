@@ -13,6 +13,7 @@ from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.input import checked_rows, columns_of
 from symgrove.estimators.law import LawRegressor
+from symgrove.estimators.left_out import EVOLUTIONS
 from symgrove.estimators.regressor import Regressor
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.document import Document
@@ -38,6 +39,19 @@ class ScoreLeftOut(NamedTuple):
     value: float
     is_held_out: bool
     is_of_loss: bool
+
+
+class KnownScore(NamedTuple):
+    """R², D² or accuracy (`measure`) on rows that were left out, and of what.
+
+    `of`: of the "fit"; of whole "evolutions" that only chose the strength; of the "search"; or of "samples", each row
+    by members that did not draw it. `n_rows` is None if that is not known.
+    """
+
+    value: float
+    measure: str
+    of: str
+    n_rows: int | None
 
 
 def rows_of(estimator: Estimator, X: Any) -> Matrix:
@@ -117,6 +131,25 @@ def score_left_out(estimator: Estimator) -> ScoreLeftOut:
     value = getattr(estimator, "validation_score_" if is_held_out else "oob_score_", np.nan)
     is_of_loss = is_held_out and parameters_of(estimator).get("loss", "squared") != "squared"
     return ScoreLeftOut(value, is_held_out, is_of_loss)
+
+
+def known_score(estimator: Estimator) -> KnownScore | None:
+    """How good the fit says that the model is on rows outside of it, if it knows."""
+    own: Document | None = getattr(estimator, "_held_out", None)
+    value, is_held_out, is_of_loss = score_left_out(estimator)
+    measure = "R²" if classes_of(estimator) is None else "accuracy"
+    if own is not None:
+        return KnownScore(
+            own["value"], "D²" if is_of_loss and own["of"] == EVOLUTIONS else measure, own["of"], own["n_rows"]
+        )
+    if not np.isfinite(value):
+        return None
+    return KnownScore(value, "D²" if is_of_loss else measure, EVOLUTIONS if is_held_out else "samples", None)
+
+
+def held_out_by(estimator: Estimator) -> Document | None:
+    """The score on rows held out, for files."""
+    return getattr(estimator, "_held_out", None)
 
 
 def weight_sum_of(grove: GroveEstimator) -> float | None:

@@ -16,6 +16,7 @@ from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.grove_texts import ATTRIBUTES, CLASSES, OWN, TEXT
+from symgrove.estimators.left_out import EVOLUTIONS, held_out
 from symgrove.estimators.parameters import check_choice, check_shape_of_loss, with_parameters
 from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
@@ -356,6 +357,9 @@ class GroveEstimator(Estimator):
         self.validation_score_: float = own["validation_score_"]
         self.strength_history_: dict[str, Any] = own["strength_history_"]
         self.size_path_: Front = self.model_.front(self._names, self.columns_)
+        if self._held_out is None and finished.left_out is not None:
+            is_known = np.isfinite(finished.left_out.prediction).all(axis=0)
+            self._held_out = held_out(self.validation_score_, EVOLUTIONS, int(is_known.sum()))
 
     def shared_terms(self, n_most: int | None = 20) -> list[SharedTerm]:
         """The heaviest ensemble as one sum: terms with the mean and the spread of their coefficients over the teams.

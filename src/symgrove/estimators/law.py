@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from symgrove._checks import check_whole
 from symgrove.estimators.law_rules import check_rules
+from symgrove.estimators.left_out import SEARCH, held_out, score_of_search
 from symgrove.estimators.parameters import EvolutionParameters, check_choice, check_evolution
 from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
@@ -20,7 +21,7 @@ from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
 from symgrove.forest.text import to_text
-from symgrove.methods.law.choosing import RULES
+from symgrove.methods.law.choosing import RULES, Entry
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.fitted import LawSettings, Searched, find_front, model_of
 from symgrove.methods.law.functions import CHOICES
@@ -28,6 +29,7 @@ from symgrove.methods.law.units import Units
 from symgrove.methods.law.warm_up import compile_kernels
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
+from symgrove.models.document import Document
 from symgrove.models.front import Front, FrontPoint
 from symgrove.models.intervals import learn_from_left_out
 from symgrove.models.model import LeftOut
@@ -225,6 +227,7 @@ class LawRegressor(Regressor):
         self._seed = problem.seed
         assert self._searched is not None
         self._set_front(self._searched)
+        self._held_out = self._held_out or score_of_search(problem, finished.left_out)
         self.feature_importances_ = self._searched.importances_of(self.choose)
 
     def _set_front(self, searched: Searched) -> None:
@@ -276,6 +279,7 @@ class LawRegressor(Regressor):
         searched = self._searched
         if searched is None:
             raise ValueError("this model was read from a file without a front; fit again to choose another formula.")
+        self._held_out = self._scored_again(searched.chosen(self._fitted_with["choose"]), searched.chosen(choose))
         self.choose = choose
         self._fitted_with = {**self._fitted_with, "choose": choose}
         reading, error = self.model_.reading, min(entry.error for entry in searched.chosen(choose))
@@ -290,6 +294,14 @@ class LawRegressor(Regressor):
             left_out = LeftOut(said[None], np.zeros(said.size))
             self._uncertainty = learn_from_left_out(left_out, searched.held_out_target, self._seed)
         return self
+
+    def _scored_again(self, before: Sequence[Entry], after: Sequence[Entry]) -> Document | None:
+        """The score of another formula on the rows that the search did not see; files hold only its error there."""
+        own = self._held_out
+        if own is None or own["of"] != SEARCH or not before[0].held_out_error:
+            return None
+        left = (1 - own["value"]) * after[0].held_out_error / before[0].held_out_error
+        return held_out(1 - left, SEARCH, own["n_rows"])
 
     def _tell(self, step: str, findings: Findings) -> None:
         best = findings.best

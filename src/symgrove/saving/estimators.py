@@ -16,6 +16,7 @@ from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import (
     feature_names_of,
+    held_out_by,
     parameters_of,
     seen_by,
     table_of,
@@ -25,6 +26,7 @@ from symgrove.estimators.fitted import (
 from symgrove.estimators.grove import GroveEstimator
 from symgrove.estimators.input import columns_of, names_of
 from symgrove.estimators.law import LawRegressor
+from symgrove.estimators.left_out import EVOLUTIONS, FIT, SEARCH
 from symgrove.forest.primitives import Primitive, PrimitiveSet
 from symgrove.forest.text import feature_labels
 from symgrove.methods.law.fitted import searched_from
@@ -83,6 +85,8 @@ def to_document(estimator: Estimator) -> Document:
         for name, attribute in _FITTED_NUMBERS.items()
         if attribute in vars(estimator)
     }
+    if held_out_by(estimator) is not None:
+        fitted["held_out_score"] = held_out_by(estimator)
     if isinstance(estimator, GroveEstimator):
         fitted["strength_"] = dict(estimator.stacking_weights_)
     return {
@@ -377,6 +381,10 @@ def _fitted(entries: Entries, n_features: int, *, has_generations: bool) -> dict
     for name, attribute in _FITTED_NUMBERS.items():
         if name in entries.document:
             found[attribute] = entries.number(name, is_optional=True)
+    if "held_out_score" in entries:
+        own = entries.entries("held_out_score")
+        of, n_rows = own.text("of", (FIT, EVOLUTIONS, SEARCH)), own.whole("n_rows", 1)
+        found["_held_out"] = {"value": own.number("value"), "of": of, "n_rows": n_rows}
     if "strength_" in entries.document:
         strength = entries.entries("strength_")
         found["stacking_weights_"] = {name: strength.number(name) for name in strength.document}
