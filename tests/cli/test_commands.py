@@ -77,12 +77,16 @@ def column(text, name):
 def test_fit_show_export_predict_from_the_shell(folder):
     command = (
         f"symgrove fit numbers.csv --target y -o m.json {' '.join(SMALL)} > summary.txt 2> progress.txt && "
-        "symgrove show m.json > shown.txt && symgrove export m.json --to c -o m.c && "
+        "symgrove show m.json --all > shown.txt && symgrove export m.json --to c -o m.c && "
         "cat numbers.csv | symgrove predict m.json - --only | head -n 4"
     )
     done = shell(command, folder, text=True)
     assert done.returncode == 0, done.stderr
-    assert (folder / "summary.txt").read_text().startswith("m.json: GroveRegressor, 5 members")
+    assert (
+        (folder / "summary.txt")
+        .read_text()
+        .startswith("m.json: GroveRegressor, 5 teams, each a sum of terms, score on new rows: not known")
+    )
     assert "generation" in (folder / "progress.txt").read_text()
     assert "the 5 heaviest members" in (folder / "shown.txt").read_text()
     lines = done.stdout.splitlines()
@@ -154,31 +158,6 @@ def test_few_whole_numbers_are_classes_unless_told(tmp_path):
         options = ["--task", task] if task else []
         done = run("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.json", "-q", "--json", *options, *SMALL)
         assert json.loads(done.stdout)["estimator"] == wanted
-
-
-def test_show_gives_named_parts_as_equations(tmp_path):
-    X, y = load_iris(return_X_y=True)
-    sg.M3GPClassifier(population_size=30, generations=3, random_state=0).fit(X, y).save(tmp_path / "model.json")
-    text = run("show", tmp_path / "model.json").stdout
-    assert "distance(`0`) = " in text
-    assert "heaviest" not in text
-    assert "recur" not in text
-
-
-def test_show_tells_importances_formulas_and_what_recurs(folder, tmp_path):
-    text = run("show", folder / "model.json", "--members", "2").stdout
-    assert re.match(r"GroveRegressor: 5 members, \d+ nodes in all\nevolved for 3 generations, stopped by gen", text)
-    assert "importance of the features" in text
-    assert "the 2 heaviest members (weight, nodes, formula)" in text
-    found = json.loads(run("show", folder / "model.json", "--style", "latex", "--json").stdout)
-    assert sum(member["weight"] for member in found["members"]) == pytest.approx(1)
-    assert list(found["importances"].values()) == sorted(found["importances"].values(), reverse=True)
-    assert "\\" in found["members"][0]["formula"]
-    assert "--style must be text or latex, got 'html'" in run("show", folder / "model.json", "--style", "html").stderr
-    assert run("fit", folder / "iris.csv", "-t", "kind", "-o", tmp_path / "m.json", "-q", *SMALL).exit_code == 0
-    text = run("show", tmp_path / "m.json").stdout
-    assert "classes: setosa, versicolor, virginica" in text
-    assert re.search(r"^  0\.\d+ +\d+  \[virginica\] ", text, re.MULTILINE)
 
 
 def test_exports_by_name(folder, tmp_path):

@@ -1,6 +1,7 @@
 """`symgrove law`, and what the other commands make of a law."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -26,9 +27,13 @@ def test_a_law_is_fitted_and_shown(table, tmp_path):
     words = ["-t", "y", "--ignore", "z,kind", "--method", "law", "--functions", "sin,", "--choose", "one_se"]
     done = run("fit", table, *words, "-o", tmp_path / "law.json", "-q")
     assert done.exit_code == 0, done.output
-    shown = run("show", tmp_path / "law.json")
+    shown = run("show", tmp_path / "law.json").output
+    assert "searched; stopped by exact: the formula is exact" in shown
+    assert "R² 1.0000 on 12 rows held out of the search" in shown
+    assert re.search(r"y is the sum of these terms .*\n +[\d.]+  \+ 3.5 \* l / t\^2\n\n", shown)
+    assert "--all shows formulas of other sizes too (nodes: 1)" in shown
+    shown = run("show", tmp_path / "law.json", "--all")
     assert shown.exit_code == 0, shown.output
-    assert "searched; stopped by exact: the formula is exact" in shown.output
     assert "l / t^2" in next(line for line in shown.output.splitlines() if line.startswith("*"))
     model = sg.load(tmp_path / "law.json")
     assert model.get_params()["choose"] == "one_se"
@@ -74,11 +79,11 @@ def test_several_targets_have_a_front_each(table):
     assert done.stdout.index("the front of y") < done.stdout.index("the front of z")
 
 
-def test_models_without_a_front_show_their_members(table, tmp_path):
+def test_models_without_a_front_show_none(table, tmp_path):
     small = ["--generations", "2", "--population-size", "20", "--n-estimators", "2", "-q", "--ignore", "kind"]
     assert run("fit", table, "-t", "y", "--method", "2segp", "-o", tmp_path / "m.json", *small).exit_code == 0
-    shown = run("show", tmp_path / "m.json").stdout
-    assert "heaviest members" in shown
+    shown = run("show", tmp_path / "m.json", "--all").stdout
+    assert "y is the sum of these terms" in shown
     assert "the front" not in shown
 
 

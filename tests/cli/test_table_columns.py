@@ -33,7 +33,7 @@ def test_missing_values_and_texts(folder, tmp_path):  # noqa: F811
     assert parts["predict"](frame) == pytest.approx(found, rel=1e-12)
     shown = run("show", model).stdout
     assert "\nin formulas\n  a means a, or " in shown
-    assert "colour\n" in shown.split("importance of the features")[1]
+    assert "colour\n" in shown.split("importance of the columns")[1]
     assert run(*fit, "--text", "drop", "--missing", "drop").exit_code == 0
     done = run("predict", model, mixed, "--only")
     assert done.stdout.splitlines()[1] == '""'

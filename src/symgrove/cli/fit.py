@@ -212,17 +212,16 @@ def save_model(model: Estimator, output: Path) -> str:
 
 
 def _report(model: Estimator, place: str, seconds: float, *, is_json: bool, is_told: bool) -> None:
+    from symgrove.cli.screen import score_line
     from symgrove.cli.show import summary_of
 
     summary = {"model": place, "seconds": round(seconds, 3), **summary_of(model)}
     if is_json and not is_told:
         print_json(summary)
         return
-    score = summary["score"]
-    shown = "" if score is None else f", {summary['score_of']} {score:.4g}"
+    shown = "" if summary["score"] is None else f", {score_line(summary)}"
     is_stopped = " (stopped; this is what was found so far)" if model.stop_reason_ == "interrupted" else ""
-    text = f"{place}: {summary['estimator']}, {summary['n_members']} members, {summary['size']} nodes{shown}"
-    line = f"{text}, {seconds:.1f} s{is_stopped}"
+    line = f"{place}: {summary['estimator']}, {summary['parts']}{shown}, {seconds:.1f} s{is_stopped}"
     (tell if is_told else echo)(line)
 
 

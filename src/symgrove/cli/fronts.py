@@ -35,10 +35,14 @@ def fronts_as_values(estimator: Estimator, style: str, digits: int | None) -> li
 
 def print_fronts(fronts: list[dict[str, Any]]) -> None:
     """A table for each target."""
+    for front in fronts:
+        for line in ("", *front_lines(front)):
+            echo(line)
+
+
+def front_lines(front: dict[str, Any]) -> list[str]:
+    """A table."""
     from symgrove.models.front_table import CHOSEN, lines
 
-    for front in fronts:
-        of = "" if front["target"] is None else f" of {front['target']}"
-        echo(f"\nthe front{of} (errors: root mean squares; {CHOSEN} predicts)")
-        for line in lines(front["points"]):
-            echo(line)
+    of = "" if front["target"] is None else f" of {front['target']}"
+    return [f"the front{of} (errors: root mean squares; {CHOSEN} predicts)", *lines(front["points"])]

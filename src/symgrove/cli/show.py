@@ -2,77 +2,161 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model
-from symgrove.cli.fronts import end_of, fronts_as_values, print_fronts
+from symgrove.cli.fronts import fronts_as_values
 from symgrove.cli.outputs import check_printable
+from symgrove.cli.screen import lines_of
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
 
+N_MEMBERS, N_STRONGEST, N_RECURRING = 5, 3, 5
+DIGITS = 4  # of equations
+
 
 def show(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    members: Annotated[int, typer.Option(min=0, help="How many members to show.")] = 5,
-    style: Annotated[str, typer.Option(help="Formulas as text or latex.")] = "text",
+    everything: Annotated[
+        bool, typer.Option("--all", help="All importances and terms, members, what recurs, the front.")
+    ] = False,
+    members: Annotated[int | None, typer.Option(min=0, help="How many members to show, the heaviest first.")] = None,
+    style: Annotated[str, typer.Option(help="Formulas of members and fronts as text or latex.")] = "text",
     digits: Annotated[
-        int | None, typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default what the data justify.")
+        int | None,
+        typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default up to 4, more where they matter."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
-    """Show a model: how it came about, its formulas, and what they have in common."""
+    """Show a model on one screen: what it predicts from what, how well, its formula or its strongest terms."""
     with clean_errors():
         check_printable()
         if style not in ("text", "latex"):
             raise ValueError(f"--style must be text or latex, got {style!r}.")
-        from symgrove.estimators.fitted import has_named_parts
-        from symgrove.estimators.input import columns_of
-
         estimator = read_model(model)
-        found = {
-            **summary_of(estimator),
-            "importances": importances_of(estimator),
-            "members": [_member(m, style, digits) for m in _heaviest(estimator, members)],
-            "consensus": [part._asdict() for part in estimator.consensus(5)] if len(estimator.ensemble_) > 1 else [],
-            "notes": columns_of(estimator).notes,
-            "fronts": fronts_as_values(estimator, style, digits),
-            "equations": estimator.formula(style).splitlines() if has_named_parts(estimator) else [],
-        }
+        is_whole = everything or as_json
+        n_members = members if members is not None else N_MEMBERS if is_whole else 0
+        found = values_of(estimator, n_members, style, digits, is_whole=is_whole)
         if as_json:
             print_json(found)
         else:
-            _print(found)
+            for line in lines_of(found, is_whole=is_whole):
+                echo(line)
+
+
+def values_of(
+    estimator: Estimator, n_members: int, style: str, digits: int | None, *, is_whole: bool
+) -> dict[str, Any]:
+    """What is shown; members and what recurs only if they are wanted."""
+    from symgrove.estimators.fitted import has_named_parts
+
+    formulas = formulas_of(estimator, digits)
+    wants_members = n_members and not (formulas and len(formulas) == len(estimator.ensemble_) and style == "text")
+    found = {
+        **summary_of(estimator),
+        "formulas": formulas,
+        "strongest": [] if formulas or has_named_parts(estimator) else strongest_of(estimator, digits),
+        "importances": importances_of(estimator),
+        "members": [_member(m, style, digits) for m in _heaviest(estimator, n_members)] if wants_members else [],
+        "consensus": _recurring(estimator) if is_whole else [],
+        "fronts": fronts_as_values(estimator, style, digits),
+        "equations": _equations(estimator, style, digits) if has_named_parts(estimator) else [],
+    }
+    return {**found, "notes": notes_of(estimator, found)}
 
 
 def summary_of(estimator: Estimator) -> dict[str, Any]:
     """A model in a few numbers."""
-    from symgrove.estimators.fitted import classes_of, labels_of, score_left_out
+    from symgrove.estimators.fitted import classes_of, known_score, labels_of, table_of, weights_of
 
-    classes, (score, is_held_out, is_of_loss) = classes_of(estimator), score_left_out(estimator)
-    measure = ("D²" if is_of_loss else "R²") if classes is None else "accuracy"
-    rows = "rows held out" if is_held_out else "out-of-bag rows (optimistic)"
+    classes, score, reading = classes_of(estimator), known_score(estimator), estimator.model_.reading
     return {
         "estimator": type(estimator).__name__,
+        "target": (table_of(estimator) or {}).get("target"),
         "features": labels_of(estimator),
         "classes": None if classes is None else [str(c) for c in classes],
+        "n_rows": None if reading is None else reading.n_rows,
         "n_members": len(estimator.ensemble_),
+        "parts": estimator.model_.parts,
+        "weights": weights_of(estimator),
         "size": sum(member.size for member in estimator.ensemble_),
         "generations": getattr(estimator, "n_generations_", None),
         "stopped_by": estimator.stop_reason_,
-        "score": None if math.isnan(score) else score,
-        "score_of": f"{measure} on {rows}",
+        "score": None if score is None else score.value,
+        "score_of": None if score is None else score.measure,
+        "score_rows": None if score is None else score.of,
+        "n_score_rows": None if score is None else score.n_rows,
     }
 
 
 def importances_of(estimator: Estimator) -> dict[str, float]:
-    """Importances of the features, the largest first."""
-    pairs = zip(summary_of(estimator)["features"], estimator.feature_importances_.tolist(), strict=True)
+    """Importances of the columns, the largest first."""
+    from symgrove.estimators.fitted import labels_of
+
+    pairs = zip(labels_of(estimator), estimator.feature_importances_.tolist(), strict=True)
     return dict(sorted(pairs, key=lambda pair: -pair[1]))
+
+
+def formulas_of(estimator: Estimator, digits: int | None) -> list[dict[str, Any]]:
+    """If the model is one formula for each target: their terms, the strongest first."""
+    from symgrove.estimators.fitted import feature_names_of, formulas_in, has_named_parts
+    from symgrove.models.strong_terms import terms_of
+
+    model, names = estimator.model_, feature_names_of(estimator)
+    found = [] if has_named_parts(estimator) else formulas_in(estimator)
+    targets = _targets(estimator)
+    return [
+        {"of": of, "terms": [t._asdict() for t in terms_of(*own, model.reading, names, digits)]}
+        for of, own in zip(targets, found, strict=False)
+    ]
+
+
+def strongest_of(estimator: Estimator, digits: int | None) -> list[dict[str, Any]]:
+    """For each target the terms that act most in the mean of the members."""
+    from symgrove.estimators.fitted import feature_names_of
+    from symgrove.models.strong_terms import strongest_terms
+
+    found = strongest_terms(estimator.model_, feature_names_of(estimator), N_STRONGEST, digits)
+    targets = _targets(estimator)
+    return [
+        {"of": of, "terms": [t._asdict() for t in terms]} for of, terms in zip(targets, found, strict=False) if terms
+    ]
+
+
+def notes_of(estimator: Estimator, found: dict[str, Any]) -> list[str]:
+    """What a reader of the formulas that are shown must know: functions in them, and names of features."""
+    from symgrove.estimators.input import columns_of
+    from symgrove.forest.legend import legend
+
+    terms = [t["formula"] for own in (*found["formulas"], *found["strongest"]) for t in own["terms"]]
+    points = [p["formula"] for front in found["fronts"] for p in front["points"] if "formula" in p]
+    parts = [p["formula"] for p in (*found["members"], *found["consensus"])]
+    return [*columns_of(estimator).notes, *legend(estimator.model_.primitives, [*terms, *points, *parts])]
+
+
+def _targets(estimator: Estimator) -> list[str]:
+    """What each of the model's sums gives."""
+    from symgrove.estimators.fitted import classes_of, table_of, target_names_of
+
+    classes = classes_of(estimator)
+    if classes is None:
+        names = target_names_of(estimator) or [(table_of(estimator) or {}).get("target") or "the prediction"]
+        return [f"the logarithm of {n}" if estimator.model_.has_link else n for n in names]
+    kind = "log odds of" if estimator.model_.has_link else "score of"
+    return [f"{kind} {c}" for c in (classes[1:] if len(classes) == 2 else classes)]
+
+
+def _recurring(estimator: Estimator) -> list[dict[str, Any]]:
+    return [part._asdict() for part in estimator.consensus(N_RECURRING)] if len(estimator.ensemble_) > 1 else []
+
+
+def _equations(estimator: Estimator, style: str, digits: int | None) -> list[str]:
+    lines: list[str] = estimator.formula(style, digits or DIGITS).splitlines()
+    return lines
 
 
 def _heaviest(estimator: Estimator, n: int) -> list[Any]:
@@ -83,43 +167,3 @@ def _member(member: Any, style: str, digits: int | None) -> dict[str, Any]:
     formula = member.latex if style == "latex" else member.rounded(digits)
     target = None if member.target is None else str(member.target)
     return {"weight": member.weight, "size": member.size, "class": target, "formula": formula}
-
-
-def _print(found: dict[str, Any]) -> None:
-    _print_model(found)
-    if found["notes"]:
-        echo("\nin formulas")
-    for note in found["notes"]:
-        echo(f"  {note}")
-
-
-def _print_model(found: dict[str, Any]) -> None:
-    echo(f"{found['estimator']}: {found['n_members']} members, {found['size']} nodes in all")
-    if found["generations"] is None:  # a search
-        echo(f"searched; {end_of(found['stopped_by'])}")
-    else:
-        echo(f"evolved for {found['generations']} generations, stopped by {found['stopped_by']}")
-    if found["classes"] is not None:
-        echo(f"classes: {', '.join(found['classes'])}")
-    if found["score"] is not None:
-        echo(f"{found['score_of']}: {found['score']:.4f}")
-    echo("\nimportance of the features")
-    for name, value in list(found["importances"].items())[:10]:
-        echo(f"  {value:6.3f}  {name}")
-    if found["equations"]:
-        echo("\nthe model")
-        for line in found["equations"]:
-            echo(f"  {line}")
-        return
-    if found["fronts"]:
-        print_fronts(found["fronts"])
-        return
-    if found["members"]:
-        echo(f"\nthe {len(found['members'])} heaviest members (weight, nodes, formula)")
-    for member in found["members"]:
-        label = "" if member["class"] is None else f"[{member['class']}] "
-        echo(f"  {member['weight']:.3f}  {member['size']:4}  {label}{member['formula']}")
-    if found["consensus"]:
-        echo("\nparts that recur (share of the members, nodes, formula)")
-    for part in found["consensus"]:
-        echo(f"  {part['share']:5.0%}  {part['size']:4}  {part['formula']}")

@@ -15,6 +15,7 @@ from symgrove.estimators.input import checked_rows, columns_of
 from symgrove.estimators.law import LawRegressor
 from symgrove.estimators.left_out import EVOLUTIONS
 from symgrove.estimators.regressor import Regressor
+from symgrove.forest.forest import Forest
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.document import Document
 from symgrove.models.front import Front
@@ -155,6 +156,21 @@ def held_out_by(estimator: Estimator) -> Document | None:
 def weight_sum_of(grove: GroveEstimator) -> float | None:
     """Sum of the stacking weights; files need not hold it."""
     return getattr(grove, "stacking_weight_sum_", None)
+
+
+def weights_of(estimator: Estimator) -> dict[str, float]:
+    """Weights of a Grove's ensembles, by name; nothing for others."""
+    return dict(estimator.stacking_weights_) if isinstance(estimator, GroveEstimator) else {}
+
+
+def formulas_in(estimator: Estimator) -> list[tuple[Forest, int]]:
+    """If the model is one formula for each target, in the user's units: these."""
+    model, members = estimator.model_, estimator.ensemble_
+    if model.task.n_targets == 1:
+        found = model.as_sum() if len(members) <= 1 else None
+        return [] if found is None else [found]
+    is_whole = len(members) == model.task.n_targets and all(w == 1 for w in weights_of(estimator).values() if w)
+    return [member._shown() for member in members] if is_whole else []
 
 
 def has_named_parts(estimator: Estimator) -> bool:

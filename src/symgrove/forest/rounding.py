@@ -13,6 +13,7 @@ from symgrove.forest.values import slopes_of, values_of
 Matrix = NDArray[np.float64]
 FEWEST, MOST = 2, 10  # digits
 STEP = 1e-6  # relative, for differences
+SHARE_OF_SPREAD = 0.01  # of the values, by which digits that are left out for people may move them
 SHARE_OF_ROWS = 0.9  # of rows, those that move least: predictions may be huge near a pole
 
 
@@ -34,6 +35,17 @@ def with_few_digits(forest: Forest, root: int, X: Matrix, margin: float) -> int:
         if _moved(forest, root, X, rounded) <= margin or min(digits.values(), default=MOST) >= MOST:
             return replaced(forest, root, rounded)
         digits = {node: min(d + 1, MOST) for node, d in digits.items()}
+
+
+def with_short_numbers(forest: Forest, root: int, X: Matrix, margin: float, most: int) -> int:
+    """As `with_few_digits`, but with at most so many digits, unless that moves the values by a part of their spread."""
+    few = with_few_digits(forest, root, X, margin)
+    short = with_digits(forest, few, most)
+    before, after = values_of(forest, [few, short], X)
+    with np.errstate(all="ignore"):
+        moved = _on_most_rows((after - before)[np.isfinite(before)])
+        spread = float(before[np.isfinite(before)].std()) if np.isfinite(before).any() else 0.0
+    return short if moved <= max(margin, SHARE_OF_SPREAD * spread) else few
 
 
 def _slopes(forest: Forest, root: int, X: Matrix, own: Mapping[int, float]) -> dict[int, float]:

@@ -129,14 +129,14 @@ def _average(values: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
     return float((shares * values).sum() / total) if total > 0 else float(values.mean())
 
 
-def ensemble_as_sum(ensemble: Ensemble, reading: Reading | None = None) -> tuple[Forest, int]:
-    """The mean of the members as one sum in the user's units, as short as we can write it."""
+def ensemble_as_sum(ensemble: Ensemble, *, is_in_user_units: bool) -> tuple[Forest, int]:
+    """The mean of the members as one sum."""
     total_weight = ensemble.shares.sum()
     slope = ensemble.pooled().slope / total_weight
     forest = Forest(ensemble.forest.n_features, ensemble.forest.primitives)
     roots = forest.copy_from(ensemble.forest, ensemble.programs).tolist()
     total = forest.constant(float((ensemble.shares * ensemble.intercept).sum() / total_weight))
     for root, factor in zip(roots, slope.tolist(), strict=True):
-        shown = ensemble.standardization.in_user_units(forest, root)
+        shown = ensemble.standardization.in_user_units(forest, root) if is_in_user_units else root
         total = forest.apply("add", total, forest.apply("mul", forest.constant(factor), shown))
-    return shortened(forest, total, reading)
+    return forest, total

@@ -19,6 +19,7 @@ from symgrove.models.front import Front
 from symgrove.models.plan import Graph, Plan, PlanTarget, plain_labels
 from symgrove.models.probabilities import Correction
 from symgrove.models.reading import Reading, reading_of, some_rows
+from symgrove.models.standardization import Standardization
 from symgrove.models.task import Task
 from symgrove.models.team_members import SharedTerm
 
@@ -42,6 +43,14 @@ class LeftOut(NamedTuple):
     prediction: Matrix
     spread: Matrix
     errors: tuple[Matrix, ...] = ()
+
+
+class MeanOfMembers(NamedTuple):
+    """A program in a forest of its own, on features as `standardization` makes them."""
+
+    forest: Forest
+    root: int
+    standardization: Standardization
 
 
 class Model(ABC):
@@ -118,6 +127,11 @@ class Model(ABC):
     def members(self, names: Names) -> list[Any]:
         """The members as people read them."""
 
+    @property
+    @abstractmethod
+    def parts(self) -> str:
+        """What it is made of, in words."""
+
     @abstractmethod
     def count_members(self) -> dict[str, int]:
         """How many members there are, and how many different ones if they may repeat."""
@@ -133,6 +147,10 @@ class Model(ABC):
     @abstractmethod
     def as_sum(self) -> tuple[Forest, int] | None:
         """The model as one simplified program in the user's units, if it is one."""
+
+    @abstractmethod
+    def sums(self) -> list[MeanOfMembers]:
+        """For each target the mean of the members as one sum."""
 
     @property
     @abstractmethod

@@ -18,10 +18,11 @@ from symgrove.models.ensemble_document import ensemble_from_document, ensemble_t
 from symgrove.models.ensemble_plan import ensemble_target
 from symgrove.models.importance import feature_importances
 from symgrove.models.members import Member, ensemble_as_sum, list_members
-from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
+from symgrove.models.model import LeftOut, Matrix, MeanOfMembers, Model, Names, RowLossOf
 from symgrove.models.out_of_bag import predict_out_of_bag
 from symgrove.models.plan import Graph, PlanTarget
 from symgrove.models.reading import Reading
+from symgrove.models.shown import shortened
 from symgrove.models.task import Task
 
 
@@ -125,6 +126,14 @@ class ProgramModel(Model):
             )
         return members
 
+    @property
+    def parts(self) -> str:
+        n_members, n_targets = self.ensembles[0].n_samples, len(self.ensembles)
+        n_different = sum(ensemble.programs.size for ensemble in self.ensembles)
+        each = f" for each of {n_targets} {'classes' if self.task.classes is not None else 'targets'}"
+        text = ("one formula" if n_members == 1 else f"{n_members} members") + (each if n_targets > 1 else "")
+        return text if n_different == n_members * n_targets else f"{text}, {n_different} of them different"
+
     def count_members(self) -> dict[str, int]:
         n_members = sum(ensemble.n_samples for ensemble in self.ensembles)
         return {"n_members": n_members, "n_distinct_members": sum(e.programs.size for e in self.ensembles)}
@@ -141,7 +150,12 @@ class ProgramModel(Model):
 
     def as_sum(self) -> tuple[Forest, int] | None:
         is_mean = self.task.classes is None and len(self.ensembles) == 1 and self.ensembles[0].is_mean
-        return ensemble_as_sum(self.ensembles[0], self.reading) if is_mean else None
+        if not is_mean:
+            return None
+        return shortened(*ensemble_as_sum(self.ensembles[0], is_in_user_units=True), self.reading)
+
+    def sums(self) -> list[MeanOfMembers]:
+        return [MeanOfMembers(*ensemble_as_sum(e, is_in_user_units=False), e.standardization) for e in self.ensembles]
 
     @property
     def aggregation(self) -> str:

@@ -18,7 +18,7 @@ from symgrove.models.document import Allowance, Document, Entries
 from symgrove.models.ensemble import mean_of_finite, spread_of_finite
 from symgrove.models.front import Front
 from symgrove.models.joint_sums import JointSums, joint_sums
-from symgrove.models.model import LeftOut, Matrix, Model, Names, RowLossOf
+from symgrove.models.model import LeftOut, Matrix, MeanOfMembers, Model, Names, RowLossOf
 from symgrove.models.plan import Graph, PlanTarget
 from symgrove.models.reading import Reading
 from symgrove.models.task import Task
@@ -29,6 +29,7 @@ from symgrove.models.team_members import (
     TeamMember,
     front_point,
     list_teams,
+    mean_of_teams,
     shared_terms,
     stack_as_sum,
 )
@@ -148,6 +149,22 @@ class Stack(Model):
     def members(self, names: Names) -> list[TeamMember]:
         return list_teams(self, names, self.task.targets, self.labels)
 
+    @property
+    def parts(self) -> str:
+        n_targets = len(self.base)
+        counts = [level.n_teams // n_targets for level in self.levels]
+        each = f" for each of {n_targets} {'classes' if self.task.classes is not None else 'targets'}"
+        if not counts:
+            return (
+                "nothing but the mean of the target" if self.task.classes is None else "nothing but the classes' shares"
+            )
+        each = each if n_targets > 1 else ""
+        if counts == [1]:
+            return f"one team{each}, a sum of terms"
+        teams = " and ".join(str(n) for n in dict.fromkeys(counts)) + (" teams" if max(counts) > 1 else " team")
+        text = teams if len(counts) == 1 else f"{len(counts)} ensembles of {teams}"
+        return f"{text}{each}, each a sum of terms"
+
     def count_members(self) -> dict[str, int]:
         return {"n_members": sum(level.n_teams for level in self.levels)}
 
@@ -170,6 +187,12 @@ class Stack(Model):
     def as_sum(self) -> tuple[Forest, int] | None:
         """Of the mean of teams, or of one. Clips are not part of it; a classifier's is of log odds."""
         return stack_as_sum(self)
+
+    def sums(self) -> list[MeanOfMembers]:
+        if not self.levels:
+            return []
+        rules = self.levels[0].standardization
+        return [MeanOfMembers(*mean_of_teams(self, k, is_in_user_units=False), rules) for k in range(len(self.base))]
 
     @property
     def aggregation(self) -> str:

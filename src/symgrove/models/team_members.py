@@ -168,12 +168,21 @@ def stack_as_sum(stack: Stack) -> tuple[Forest, int] | None:
     is_one_team = len(stack.levels) == 1 and stack.levels[0].n_teams == 1 and stack.weights[0] == 1
     if len(stack.base) > 1 or not is_mean or (has_link and not is_one_team):
         return None
+    return shortened(*mean_of_teams(stack, 0, is_in_user_units=True), stack.reading)
+
+
+def mean_of_teams(stack: Stack, target: int, *, is_in_user_units: bool) -> tuple[Forest, int]:
+    """The mean of the teams of a target, weighed as the levels are; of log odds, say, if that is what teams are."""
     forest = Forest(stack.n_features, stack.primitives)
-    total = forest.constant(float((1 - stack.weights.sum()) * stack.base[0]))
+    has_link = any(t.is_logistic or t.has_log_link for t in stack.levels)
+    total = forest.constant(0.0 if has_link else float((1 - stack.weights.sum()) * stack.base[target]))
     for weight, teams in zip(stack.weights, stack.levels, strict=True):
-        coefficients, intercept = weight * teams.coefficients.mean(axis=0), float(weight * teams.intercept.mean())
-        total = forest.apply("add", total, _sum(forest, teams, coefficients, intercept))
-    return shortened(forest, total, stack.reading)
+        own = teams.target_of == target
+        coefficients = weight * teams.coefficients[own].mean(axis=0)
+        intercept = float(weight * teams.intercept[own].mean())
+        own_sum = _sum(forest, teams, coefficients, intercept, is_in_user_units=is_in_user_units)
+        total = forest.apply("add", total, own_sum)
+    return forest, total
 
 
 def shared_terms(stack: Stack, names: Sequence[str] | None, n_most: int | None) -> list[SharedTerm]:
