@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 FIT, EVOLUTIONS, SEARCH = "fit", "evolutions", "search"
 
 
-
 def set_out_of_bag(estimator: Estimator, problem: Problem, left_out: LeftOut) -> None:
     """Set the attributes that users see, a row for each row that they gave."""
     training = problem.training
