@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_iris, make_friedman1
 
 import symgrove as sg
+from symgrove.export.c import to_c
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitive_table import BUILTIN
 from symgrove.forest.primitives import PrimitiveSet
@@ -178,6 +179,16 @@ def test_every_primitive_on_thousands_of_rows(target, seed, tmp_path, record_pro
     is_bad |= target == "excel" and overflows(plan, X)
     ok = agree(RUNNERS[target](plan, X, tmp_path), wanted, TOLERANCE)
     assert (ok | is_bad).all(), (X[~(ok | is_bad)][:3], (~(ok | is_bad)).sum())
+
+
+def test_c_is_a_list_of_operations_where_they_are_many_and_the_same_to_the_last_bit(tmp_path, monkeypatch):
+    plan = plan_of(every_primitive(0), list("abcd"))
+    X = rows_for("c", 4, 300, 1.0, 0.0)
+    (tmp_path / "list").mkdir()
+    statements = RUNNERS["c"](plan, X, tmp_path)
+    monkeypatch.setattr("symgrove.export.c.MOST_STATEMENTS", 0)
+    np.testing.assert_array_equal(RUNNERS["c"](plan, X, tmp_path / "list"), statements)
+    assert "switch" in to_c(plan, "0")
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from symgrove.export.writing import (
+    fill,
     number,
     plain_inputs,
     repeating,
@@ -23,6 +25,7 @@ _CALLS = {
 }
 _HELPERS = {"finite": "static double sg_finite(double a, double other) { return isfinite(a) ? a : other; }"}
 STATEMENTS = 200  # in one function
+MOST_STATEMENTS = 10_000  # steps; of more, compilers would take many seconds, and a loop goes through a list of them
 _WITHIN = "static double sg_within(double a, double low, double high) { return a < low ? low : a > high ? high : a; }"
 
 _HEAD = """/* Made by symgrove {version} from a {origin}. C99; link with -lm.
@@ -162,16 +165,8 @@ _CORRECTION = """    const double weights[N_CLASSES] = {{{weights}}};
 
 def to_c(plan: Plan, version: str) -> str:
     """Source of a file with `predict`, and for classes `predict_proba`."""
-    place: dict[int, int] = {}
-
-    def name(step: int) -> str:
-        return f"t[{place.setdefault(step, len(place))}]"
-
-    templates = step_templates(plan, "c", _CALLS)
-    written = write_steps(plan, write_calls(templates), name, repeating(templates))
-    steps = [f"{name(a.step)} = {a.expression};" for a in written.assignments]
-    parts, body = _parts("sg_steps", "const double *x, double *t", "x, t", steps)
-    body = [f"double t[{max(len(place), 1)}];", "(void)t;", *body]
+    as_steps = _statements if len(plan.steps) <= MOST_STATEMENTS else _listed
+    parts, body, values_of = as_steps(plan, step_templates(plan, "c", _CALLS))
     tables = []
     for k, target in enumerate(plan.targets):
         terms = []
@@ -179,9 +174,7 @@ def to_c(plan: Plan, version: str) -> str:
             label = f"{k}_{level}"
             tables.append(_tables(label, block))
             body.append(f"double v{label}[{max(len(block.values), 1)}] = {{0}};")
-            values = [f"v[{i}] = {written.text_of[value]};" for i, value in enumerate(block.values)]
-            arguments = "const double *x, const double *t, double *v"
-            made, calls = _parts(f"sg_values{label}_", arguments, f"x, t, v{label}", values)
+            made, calls = values_of(label, block)
             parts += made
             body += calls
             body += _combine(label, block)
@@ -213,6 +206,77 @@ def _comment(text: str) -> str:
     """A text that does not end a comment, or its line."""
     shown = "".join(c if c.isprintable() else " " for c in text)
     return shown.replace("*/", "* /").replace("\\", "/")
+
+
+Code = tuple[list[str], list[str]]  # functions and tables, and the statements that use them
+Values = Callable[[str, MemberBlock], Code]  # from the label of a block and the block, what fills its values
+
+
+def _statements(plan: Plan, templates: dict[str, str]) -> tuple[list[str], list[str], Values]:
+    """Functions of statements."""
+    place: dict[int, int] = {}
+
+    def name(step: int) -> str:
+        return f"t[{place.setdefault(step, len(place))}]"
+
+    written = write_steps(plan, write_calls(templates), name, repeating(templates))
+    steps = [f"{name(a.step)} = {a.expression};" for a in written.assignments]
+    parts, calls = _parts("sg_steps", "const double *x, double *t", "x, t", steps)
+
+    def values_of(label: str, block: MemberBlock) -> Code:
+        values = [f"v[{i}] = {written.text_of[value]};" for i, value in enumerate(block.values)]
+        arguments = "const double *x, const double *t, double *v"
+        return _parts(f"sg_values{label}_", arguments, f"x, t, v{label}", values)
+
+    return parts, [f"double t[{max(len(place), 1)}];", "(void)t;", *calls], values_of
+
+
+_LOOP = """/* Every step applies an operation to results of earlier ones; operands and numbers follow each other. */
+static void sg_steps(const double *x, double *t) {{
+    const int *a = sg_operands;
+    const double *n = sg_numbers;
+    for (int i = 0; i < {n_steps}; i++) switch (sg_operations[i]) {{
+    {cases}
+    }}
+}}"""
+
+
+def _listed(plan: Plan, templates: dict[str, str]) -> tuple[list[str], list[str], Values]:
+    """The same as a list of operations and a loop: steps are many, what they do is little."""
+    code_of: dict[str, int] = {}
+    cases = []
+    for step in plan.steps:
+        if step.name not in code_of:
+            n_operands = 1 if step.name == "input" else len(step.args)
+            n_numbers = 0 if step.name == "input" else len(step.numbers)
+            template = {"input": "x[a[0]]", "constant": "n[0]"}.get(step.name) or templates[step.name]
+            operands, numbers = [f"t[a[{k}]]" for k in range(n_operands)], [f"n[{k}]" for k in range(n_numbers)]
+            moves = [f" {name} += {k};" for name, k in (("a", n_operands), ("n", n_numbers)) if k]
+            text = fill(template, operands, numbers)
+            cases.append(f"case {len(code_of)}: t[i] = {text};{''.join(moves)} break;")
+            code_of[step.name] = len(code_of)
+    is_input = [step.name == "input" for step in plan.steps]
+    operands = [
+        str(arg)
+        for step, reads_x in zip(plan.steps, is_input, strict=True)
+        for arg in ((int(step.numbers[0]),) if reads_x else step.args)
+    ]
+    numbers = [
+        number(v) for step, reads_x in zip(plan.steps, is_input, strict=True) if not reads_x for v in step.numbers
+    ]
+    tables = [
+        _table("unsigned char", "sg_operations", [str(code_of[step.name]) for step in plan.steps]),
+        _table("int", "sg_operands", operands),
+        _table("double", "sg_numbers", numbers),
+    ]
+    loop = _LOOP.format(n_steps=len(plan.steps), cases="\n    ".join(cases))
+    calls = [f"double t[{len(plan.steps)}];", "sg_steps(x, t);"]
+
+    def values_of(label: str, block: MemberBlock) -> Code:
+        table = _table("int", f"s{label}_of", [str(value) for value in block.values])
+        return [table], [f"for (int i = 0; i < {len(block.values)}; i++) v{label}[i] = t[s{label}_of[i]];"]
+
+    return [*tables, loop], calls, values_of
 
 
 def _given(plan: Plan) -> dict[str, str]:
