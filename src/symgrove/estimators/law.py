@@ -61,9 +61,9 @@ class LawRegressor(Regressor):
         one_se: the smallest whose error there is within one standard error of that, of the difference. mdl: of those
         within two standard errors, the one with which data and formula are described in the fewest bits. auto: mdl
         where the search ended with a law (`stop_reason_` is exact or noise); else, of at most 60 nodes, the first if it
-        is within one and a half standard errors, or the lowest n log(error²) + m log(held_out_error²) + 2 size, of n
-        rows with m held out, or, of up to 300 rows, the smallest within half a standard error. A number: the best of
-        at most this size. `use` changes it after the fit.
+        is within one and a half standard errors, or the lowest n log(error²) + m log(held_out_error²) + 2 nodes (as the
+        search counts them), of n rows with m held out, or, of up to 300 rows, the smallest within half a standard
+        error. A number: the best of at most this size. `use` changes it after the fit.
     units : dict, optional
         A unit for each column, by its name or place, as pint writes it: {"m": "kg", "v": "m/s"}; "" is none. Then only
         formulas are searched that are right in units. Needs pint and `target_unit`. See docs/law.md.
@@ -72,7 +72,7 @@ class LawRegressor(Regressor):
     constants_have_units : bool, default=False
         Whether constants have what unit a formula needs; else they are numbers.
     max_size : int, optional
-        The most nodes that a formula may have.
+        The most nodes that a formula of the front may have.
     effort : "full" or "quick", default='full'
         quick: only sums of monomials, and a third of the generations; a second or two instead of up to half a minute,
         with larger errors. Of few rows, one search.
@@ -114,8 +114,8 @@ class LawRegressor(Regressor):
 
     Notes
     -----
-    Size is the number of nodes of the SymPy expression, every constant counted. The first Ctrl-C ends the search and
-    leaves a fitted model.
+    Size is the number of nodes of the SymPy expression of a formula as it is shown, every constant counted. The first
+    Ctrl-C ends the search and leaves a fitted model.
     """
 
     has_out_of_bag = False
@@ -199,7 +199,7 @@ class LawRegressor(Regressor):
     ) -> Finished:
         end = np.inf if limits.max_time is None else time.perf_counter() + limits.max_time
         units = self._units(problem)
-        rules = units, self.max_size, self.nested_constraints or {}, self.effort == "quick"
+        rules = units, self.max_size, self.nested_constraints or {}, self.effort == "quick", self._names
         settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell, *rules)
         fronts = [find_front(problem, k, settings) for k in range(problem.task.n_targets)]
         warn_without_formula(units, [front.entries for front in fronts])
@@ -260,7 +260,7 @@ class LawRegressor(Regressor):
         found = [Front(own, place) for own, place in zip(fronts, places, strict=True)]
         return found[0] if len(found) == 1 else found
 
-    def use(self, choose: str | int) -> Self:
+    def use(self, choose: str | int | None = None, *, size: int | None = None) -> Self:
         """Predict with another formula of the front, picked by a rule or by its size.
 
         What intervals were learned from rows kept out of the fit is gone: `calibrate` again. Files do not hold rows,
@@ -268,13 +268,21 @@ class LawRegressor(Regressor):
 
         Parameters
         ----------
-        choose : "auto", "mdl", "one_se", "accuracy" or int
+        choose : "auto", "mdl", "one_se", "accuracy" or int, optional
+        size : int, optional
+            The best of at most so many nodes; the same as a number for `choose`.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
+        if (choose is None) == (size is None):
+            raise TypeError(f"use takes a rule or a size, one of both, got choose={choose!r} and size={size!r}.")
+        if size is not None:
+            check_whole("size", size, 1)
+        choose = size if choose is None else choose
+        assert choose is not None
         _check_choose(choose)
         searched = self._searched
         if searched is None:

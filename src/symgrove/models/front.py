@@ -36,7 +36,8 @@ class FrontPoint(Shown):
     Attributes
     ----------
     size : int
-        Nodes.
+        Nodes; of a formula of LawRegressor those of its SymPy expression as it is shown, every constant counted, else
+        of all members or terms as they were evolved.
     error : float
         On the training rows; on those given, of `simplify_ensemble` and `distill`. Root mean squared error, of a Grove
         with another loss its mean.

@@ -59,12 +59,17 @@ def some_rows(n_rows: int) -> slice:
     return slice(None, None, -(-n_rows // MOST_ROWS))
 
 
+def quantiles_of(X: Matrix) -> Matrix:
+    """Of every feature, from its smallest value to its largest; `X` are some of the rows."""
+    return np.asarray(np.quantile(X, np.linspace(0, 1, N_QUANTILES), axis=0))
+
+
 def reading_of(X: Matrix, targets: Matrix, residuals: Matrix | None, known: float, n_rows: int) -> Reading:
     """From some training rows; targets and residuals are (n_targets, n_some), of `n_rows` in all.
 
     Of several targets, the one with the smallest residuals counts. Without residuals, theirs are `known`.
     """
-    quantiles = np.quantile(X, np.linspace(0, 1, N_QUANTILES), axis=0)
+    quantiles = quantiles_of(X)
     if residuals is None:
         return Reading(quantiles, known, n_rows)
     size = np.abs(targets).max(axis=1, keepdims=True)

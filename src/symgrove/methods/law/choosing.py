@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ class Entry:
     forest, root
         The formula with its constants, in a forest of the features.
     size : int
+        Nodes of the SymPy expression of the formula as it is shown.
     error : float
         Mean squared error on all training rows.
     held_out_error, held_out_margin : float
@@ -44,8 +45,9 @@ class Entry:
     description : float
         Bits of the formula, and of the rows that were searched on, with it.
     criterion : float
-        Akaike's information criterion with nodes as parameters, of all rows, and of those held out once more, as they
-        were not fitted then. NaN if there were several searches, whose held out rows are all.
+        Akaike's information criterion, with nodes as the search counts them for parameters, of all rows, and of those
+        held out once more, as they were not fitted then. NaN if there were several searches, whose held out rows are
+        all.
     held_out : (n_held_out,)
         What it predicted for the rows held out; nothing if it was read from a file.
     """
@@ -68,18 +70,33 @@ class Fold(NamedTuple):
     rows: RowSet
 
 
-def entries_of(folds: Sequence[Fold], rows: RowSet, features: Sequence[int], n_features: int) -> list[Entry]:
+def entries_of(
+    folds: Sequence[Fold],
+    rows: RowSet,
+    features: Sequence[int],
+    n_features: int,
+    measure: Callable[[Entry], int],
+    max_size: int | None = None,
+) -> list[Entry]:
     """The front of the first fold with constants of all rows.
 
     `features` are places in the user's rows of those that were searched. An entry that is larger than another and no
-    better on all rows is left out.
+    better on all rows is left out: as the search counts nodes, and as `measure` does, in formulas as they are shown.
     """
-    found = [_entry(folds, own, rows, features, n_features) for own in folds[0].outcome.found]
+    found = _improving([_entry(folds, own, rows, features, n_features) for own in folds[0].outcome.found])
+    shown = _improving([replace(entry, size=measure(entry)) for entry in found])
+    if max_size is not None:  # as they are shown, some are larger than the search thought
+        shown = [entry for entry in shown if entry.size <= max_size] or shown[:1]
+    return _with_margins(shown, folds, rows)
+
+
+def _improving(entries: Sequence[Entry]) -> list[Entry]:
+    """From small to large, those that are better than all smaller ones."""
     kept: list[Entry] = []
-    for entry in sorted(found, key=lambda each: (each.size, each.error)):
+    for entry in sorted(entries, key=lambda each: (each.size, each.error)):
         if not kept or entry.error < kept[-1].error:
             kept.append(entry)
-    return _with_margins(kept, folds, rows)
+    return kept
 
 
 def _entry(folds: Sequence[Fold], own: Found, rows: RowSet, features: Sequence[int], n_features: int) -> Entry:
@@ -96,7 +113,7 @@ def _entry(folds: Sequence[Fold], own: Found, rows: RowSet, features: Sequence[i
         fold.outcome.formulas.predict(each.root, fold.rows, each.values)
         for fold, each in zip(folds, (own, *(_best_up_to(own.size, fold.outcome) for fold in folds[1:])), strict=True)
     ])  # fmt: skip
-    return Entry(forest, root, own.size, error, np.nan, np.nan, description, np.nan, said)
+    return Entry(forest, root, own.size, error, np.nan, np.nan, description, PRICE_OF_A_NODE * own.size, said)
 
 
 def _best_up_to(size: int, outcome: Outcome) -> Found:
@@ -108,7 +125,7 @@ def _with_margins(entries: Sequence[Entry], folds: Sequence[Fold], rows: RowSet)
     """With errors on the rows held out; where a formula has no value, the target's mean counts."""
     ends = np.cumsum([fold.rows.n_rows for fold in folds])
     if not entries or not ends[-1]:
-        return [*entries]
+        return [replace(entry, criterion=np.nan) for entry in entries]
     with np.errstate(all="ignore"):
         said = [np.split(np.where(np.isfinite(own.held_out), own.held_out, rows.mean), ends[:-1]) for own in entries]
         squares = np.array([
@@ -119,7 +136,7 @@ def _with_margins(entries: Sequence[Entry], folds: Sequence[Fold], rows: RowSet)
         margins = (squares - squares[np.nanargmin(errors)]).std(axis=1) / np.sqrt(ends[-1])
         logs = np.log(np.maximum([[own.error for own in entries], errors], LEAST_ERROR))
         criteria = rows.n_rows * logs[0] + ends[-1] * logs[1]
-    criteria += PRICE_OF_A_NODE * np.array([own.size for own in entries])
+        criteria += [own.criterion for own in entries]  # what their nodes cost
     if len(folds) > 1:
         criteria[:] = np.nan
     return [
@@ -129,10 +146,7 @@ def _with_margins(entries: Sequence[Entry], folds: Sequence[Fold], rows: RowSet)
 
 
 def in_units(entry: Entry, features: Matrix, target: float) -> Entry:
-    """An entry of features and a target that were divided by units, in a forest of them as they were.
-
-    Its size stays that without units.
-    """
+    """An entry of features and a target that were divided by units, in a forest of them as they were."""
     forest = Forest(entry.forest.n_features, PrimitiveSet(LAW_FUNCTIONS))
     made: dict[int, int] = {}
     for node in entry.forest.reachable([entry.root]):

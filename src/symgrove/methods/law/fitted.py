@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.primitives import PrimitiveSet
+from symgrove.forest.sympy_size import sympy_size
 from symgrove.methods.law.choosing import Entry, Fold, choose, entries_of, in_units
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
@@ -34,9 +35,11 @@ from symgrove.models.document import (
     optional_numbers,
 )
 from symgrove.models.ensemble import make_ensemble
+from symgrove.models.model import Names
 from symgrove.models.program_model import ProgramModel
+from symgrove.models.reading import Reading, quantiles_of, some_rows
 from symgrove.models.standardization import no_standardization
-from symgrove.models.task import Task
+from symgrove.models.task import Regression, Task
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
@@ -59,6 +62,7 @@ class LawSettings(NamedTuple):
     max_size: int | None = None
     nested: Mapping[str, Mapping[str, int]] = {}  # see `Rules`
     is_quick: bool = False
+    names: Names = None  # of the features
 
     def rules(self, target: int, features: NDArray[np.intp], n_features: int) -> Rules:
         """Of a search among some of the features."""
@@ -111,10 +115,29 @@ def find_front(problem: Problem, target: int, settings: LawSettings) -> FoundFro
         folds += [fold_of(places, is_short=True)[0] for places in held_out[1:]]
         if is_over():  # the last of them were cut short
             held_out, folds = held_out[:1], folds[:1]
-    entries = entries_of(folds, RowSet(*rows_of(np.arange(len(y)), features)), features.tolist(), X.shape[1])
-    if unit != 1 or (units != 1).any():
-        entries = [in_units(entry, units, unit) for entry in entries]
+    as_given = partial(in_units, features=units, target=unit) if unit != 1 or (units != 1).any() else _as_it_is
+    reading = Reading(quantiles_of(training.X[some_rows(len(y))]), 0.0, len(y))
+    entries = entries_of(
+        folds,
+        RowSet(*rows_of(np.arange(len(y)), features)),
+        features.tolist(),
+        X.shape[1],
+        lambda entry: shown_size(as_given(entry), reading, settings.names),
+        settings.max_size,
+    )
+    entries = [as_given(entry) for entry in entries]
     return FoundFront(entries, reason, np.concatenate(held_out))
+
+
+def _as_it_is(entry: Entry) -> Entry:
+    return entry
+
+
+def shown_size(entry: Entry, reading: Reading, names: Names) -> int:
+    """Nodes of an entry's SymPy expression, of the formula as people read it."""
+    shown = model_of(Regression(), [0.0], [entry]).with_reading(reading).as_sum()
+    assert shown is not None  # it is one formula
+    return sympy_size(*shown, names)
 
 
 def units_of(values: Matrix) -> Matrix:
