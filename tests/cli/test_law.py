@@ -90,7 +90,7 @@ def test_models_without_a_front_show_none(table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-t", "kind"], "holds texts, which is no regression. Name a column of numbers"),
+        (["-t", "kind"], "holds texts, which is no regression"),
         (["-t", "mass"], "the target is 'mass', which is not there"),
         (["-t", "y", "--functions", "sinh"], "'sinh'"),
         (["-t", "y", "--choose", "best"], "choose must be one of"),

@@ -146,7 +146,7 @@ class Front(Sequence[FrontPoint]):
         return "\n".join(front_table.lines(self.rows(), front_table.LONGEST_TEXT)) if self else "Front([])"
 
     def _repr_html_(self) -> str:
-        return front_table.as_html(self, self.rows())
+        return front_table.as_html(front_table.rows(self, self.chosen, FrontPoint._repr_html_))
 
     def rows(self, style: str = "text", digits: int | None = None) -> list[dict[str, Any]]:
         """A dict for each point: what is known of all, `is_chosen`, and `formula` if all have one.

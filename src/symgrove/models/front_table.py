@@ -62,17 +62,17 @@ def _short(text: str, longest: int | None) -> str:
     return text if longest is None or len(text) <= longest else text[:longest] + " ..."
 
 
-def as_html(points: Sequence[FrontPoint], found: Sequence[dict[str, Any]]) -> str:
-    """A table element."""
+def as_html(found: Sequence[dict[str, Any]]) -> str:
+    """A table element of rows whose formulas are HTML."""
     names = [name for name in NUMBERS if found and name in found[0]]
     left = " style='text-align:left'"
     has_formulas = bool(found) and "formula" in found[0]
     heads = ["<th></th>", *(f"<th>{NUMBERS[name][0]}</th>" for name in names)]
     heads += [f"<th{left}>formula</th>"] if has_formulas else []
     body = []
-    for point, row in zip(points, found, strict=True):
+    for row in found:
         cells = [f"<td>{CHOSEN if row['is_chosen'] else ''}</td>"]
         cells += [f"<td>{_number(row[name], name)}</td>" for name in names]
-        cells += [f"<td{left}>{point._repr_html_()}</td>"] if has_formulas else []
+        cells += [f"<td{left}>{row['formula']}</td>"] if has_formulas else []
         body.append(f"<tr>{''.join(cells)}</tr>")
     return f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(body)}</tbody></table>"
