@@ -56,7 +56,7 @@ def test_the_strongest_terms_come_first_with_what_they_move(tmp_path):
 def test_styles_members_and_what_recurs(folder, tmp_path):  # noqa: F811
     text = run("show", folder / "model.json", "--members", "2").stdout
     assert re.match(r"GroveRegressor: y from 5 columns, learned from 120 rows\n", text)
-    assert "\nscore on new rows: not known, all rows were used; " in text
+    assert "\nscore on new rows: not known, as all were used; " in text
     assert re.search(r"\n5 teams, each a sum of terms; \d+ nodes\nevolved for 3 generations, stopped by gen", text)
     assert "the 2 heaviest members (weight, nodes, formula)" in text
     assert "recur" not in text

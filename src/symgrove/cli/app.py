@@ -21,7 +21,9 @@ from symgrove.cli.law import law
 from symgrove.cli.paper import paper
 from symgrove.cli.predict import predict
 from symgrove.cli.report import report
+from symgrove.cli.score import score
 from symgrove.cli.show import show
+from symgrove.cli.simplify import simplify
 from symgrove.experiments.names import LAWS, NAMES
 
 
@@ -45,6 +47,8 @@ app.command("fit", context_settings={"allow_extra_args": True, "ignore_unknown_o
 app.command("law")(law)
 app.command("predict")(predict)
 app.command("show")(show)
+app.command("score")(score)
+app.command("simplify")(simplify)
 app.command("export")(export)
 app.command("distill")(distill)
 app.command("report")(report)

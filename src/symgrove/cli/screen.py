@@ -42,7 +42,9 @@ def lines_of(found: dict[str, Any], *, is_whole: bool) -> list[str]:
 def score_line(found: dict[str, Any]) -> str:
     """The score on rows that the fit left out, or how to get one."""
     if found["score"] is None:
-        return "score on new rows: not known, all rows were used; --calibration 0.2 keeps some out of the fit"
+        return (
+            "score on new rows: not known, as all were used; `symgrove score` measures it, --calibration 0.2 keeps some"
+        )
     n_rows = f"{found['n_score_rows']:,} " if found["n_score_rows"] else ""
     return f"{found['score_of']} {found['score']:.4f} on {n_rows}{SCORES[found['score_rows']]}"
 

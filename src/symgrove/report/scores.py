@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import metrics
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -28,6 +27,9 @@ from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import classes_of, features_of, intervals_of, score_left_out
 from symgrove.estimators.regressor import Regressor
 from symgrove.inspection._input import some_rows
+from symgrove.inspection.scores import OF_CLASSES as CLASS_SCORES
+from symgrove.inspection.scores import OF_NUMBERS as NUMBER_SCORES
+from symgrove.inspection.scores import of_classes, of_numbers
 from symgrove.report.rows import MOST_TO_TRAIN, ReportRows
 from symgrove.report.words import number, percent
 
@@ -75,12 +77,12 @@ class ScoreTable(NamedTuple):
 def score_all(model: Estimator, rows: ReportRows, coverage: float) -> ScoreTable:
     """Score the model and the others."""
     if isinstance(model, Classifier):
-        measure: Measure = partial(_of_classes, model.classes_)
-        columns = ["accuracy", "balanced accuracy", "log loss"]
+        measure: Measure = partial(of_classes, model.classes_)
+        columns = list(CLASS_SCORES)
         predicted = model.predict_proba(rows.X_test)
     else:
-        measure = _of_numbers
-        columns = ["R²", "RMSE", "mean absolute error"]
+        measure = of_numbers
+        columns = list(NUMBER_SCORES)
         predicted = model.predict(rows.X_test)
     how = "new rows" if rows.is_new else "rows that it may have been fitted on"
     own = type(model).__name__
@@ -203,12 +205,6 @@ def _as_own_classes(own: NDArray[Any], classes: NDArray[Any], found: Matrix) -> 
     return shares
 
 
-def _of_numbers(y: Matrix, predicted: Matrix) -> list[float]:
-    r2 = metrics.r2_score(y, predicted) if len(y) > 1 else float("nan")
-    error = float(np.sqrt(np.mean((y - predicted) ** 2)))
-    return [float(r2), error, float(np.mean(np.abs(y - predicted)))]
-
-
 def _as_texts(model: Estimator, numbers: list[float]) -> list[str]:
     """Shares and R² with three digits after the point, errors as people write them."""
     n_errors = 2 if isinstance(model, Regressor) else 0
@@ -220,13 +216,6 @@ def _as_texts(model: Estimator, numbers: list[float]) -> list[str]:
         else f"{value + 0.0:.3f}".replace("-0.000", "0.000")
         for place, value in enumerate(numbers)
     ]
-
-
-def _of_classes(classes: NDArray[Any], y: NDArray[Any], shares: Matrix) -> list[float]:
-    predicted = classes[shares.argmax(axis=1)]
-    likely = np.clip(shares[np.arange(len(y)), np.searchsorted(classes, y)], 1e-3, 1)
-    balanced = np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)])
-    return [float(np.mean(predicted == y)), float(balanced), float(-np.mean(np.log(likely)))]
 
 
 def _intervals(model: Regressor, rows: ReportRows, coverage: float) -> str:

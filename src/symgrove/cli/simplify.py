@@ -1,0 +1,66 @@
+"""`symgrove simplify`: a smaller model of fewer members or terms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symgrove.cli._common import clean_errors, echo, print_json, read_model, tell
+from symgrove.cli.fronts import front_lines
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Seed, Separator, Sheet
+from symgrove.cli.outputs import check_output, check_printable
+
+
+def simplify(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Data,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the smaller model in this file.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column with the target; needed if the model was saved in Python.")
+    ] = None,
+    max_size: Annotated[
+        int | None, typer.Option(min=1, help="The most nodes; by default, as few as are about as good as the best.")
+    ] = None,
+    digits: Annotated[
+        int | None, typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default what the data justify.")
+    ] = None,
+    input_format: InputFormat = None,
+    separator: Separator = None,
+    sheet: Sheet = None,
+    decimal: Decimal = None,
+    dates: Dates = None,
+    seed: Seed = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Choose some of a model's members, or of a Grove's terms; print sizes and errors, and save the chosen model.
+
+    Rows with the target decide, best ones that the model was not fitted on.
+    """
+    with clean_errors():
+        from symgrove.cli.fit import save_model
+        from symgrove.cli.labelled_rows import labelled_rows
+        from symgrove.cli.tables import TableFormat, read_table
+        from symgrove.compression.smaller import simplify_ensemble
+
+        if output is not None:
+            check_output(output, {"the model": model, "the data": data})
+            if str(output) == "-":
+                raise ValueError("sizes and errors go to standard output; name a file for the model with -o.")
+        check_printable()
+        estimator = read_model(model)
+        table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
+        X, y = labelled_rows(estimator, table, target)
+        found = simplify_ensemble(estimator, X, y, max_size=max_size, random_state=seed)
+        place = None if output is None else save_model(found.model, output)
+        sizes = {"size_before": sum(m.size for m in estimator.ensemble_), "error_before": found.error_before}
+        points = found.path.rows("text", digits)
+        if as_json:
+            print_json({"model": place, **sizes, "size": found.path[found.chosen].size, "front": points})
+            return
+        echo(f"before: {sizes['size_before']} nodes, error {found.error_before:.4g} on these rows")
+        for line in front_lines({"target": None, "points": points}):
+            echo(line)
+        if place is not None:
+            tell(f"written: {place}")
