@@ -13,8 +13,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so shells start what is
 
 @pytest.fixture
 def no_figures(monkeypatch):
-    """Reports without plots, for tests of what the page says: plots take most of the time."""
+    """Reports without plots and distilled formula, for tests of what the page says: they take most of the time."""
     monkeypatch.setattr("symgrove.report.build.draw_all", lambda *_: [])
+    monkeypatch.setattr("symgrove.report.summary.one_formula", lambda *_: None)
 
 
 def pytest_terminal_summary(terminalreporter):

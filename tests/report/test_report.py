@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 import symgrove as sg
+from symgrove.compression.one_formula import one_formula
 from symgrove.forest.forest import Forest
 from symgrove.forest.mathml import to_mathml
 from symgrove.forest.primitive_table import BUILTIN
@@ -448,3 +449,12 @@ def test_lift_is_how_much_more_frequent_a_class_is():
     depth, lift = lift_curve(np.array([True, False, True, False]), np.array([0.9, 0.2, 0.5, 0.5]))
     assert depth.tolist() == [0.25, 0.75, 1]
     assert lift == pytest.approx([2, 4 / 3, 1])
+
+
+def test_the_summary_has_one_formula_that_says_about_the_same(fitted, no_figures, monkeypatch):
+    model, X, y = fitted
+    monkeypatch.setattr("symgrove.report.summary.one_formula", one_formula)
+    page = html.unescape(sg.report(model, X, pd.Series(y, name="yield")))
+    found = re.search(r"In one formula \(R² (.*?) on new rows; the ensemble (.*?)\): yield =", page)
+    assert found[2] == f"{model.score(X[200:], y[200:]):.2f}"
+    assert "<math>" in page[found.end() : page.index("<h2>Scores</h2>")]

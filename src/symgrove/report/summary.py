@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrove.compression.one_formula import one_formula
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import classes_of, labels_of
@@ -24,7 +25,7 @@ MONOTONE = 0.9  # share of a curve's range that lies between its ends, if it is 
 
 class SummaryInWords(NamedTuple):
     """Sentences: what is predicted from what, how well, beside what; what matters most; what to be careful about; and
-    the model as one formula, if it is one."""
+    one formula that the model is, or that says about the same."""
 
     what: str
     how_well: list[str]
@@ -44,13 +45,19 @@ def summarise_all(
         _how_well(model, rows, scores),
         _matters(model, rows, looked),
         told + warnings,
-        _one_formula(model),
+        _in_one_formula(model, rows),
     )
 
 
-def _one_formula(model: Estimator) -> Formula | None:
-    members = model.ensemble_
-    return formula_of(members[0], "The model is one formula:") if len(members) == 1 else None
+def _in_one_formula(model: Estimator, rows: ReportRows) -> Formula | None:
+    """The model itself, or a formula that says about the same."""
+    if len(model.ensemble_) == 1:
+        return formula_of(model.ensemble_[0], "The model is one formula:")
+    found = one_formula(model, rows.X, rows.y)
+    if found is None:
+        return None
+    about = f"In one formula ({found.scores}): {found.left_side(rows.target.name)} ="
+    return formula_of(found, about)
 
 
 def _what(model: Estimator, rows: ReportRows, looked: Looked) -> str:
