@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-lowest check lint format bench paper results verify-results small-and-noisy ablations many-rows clean
+.PHONY: help demo system-programs test test-slow test-lowest check lint format bench paper results verify-results test-gpu bench-gpu small-and-noisy ablations many-rows clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -67,6 +67,17 @@ test-lowest:  ## the test suite with the oldest allowed dependencies, in an envi
 
 bench: $(VENV)/.ready-bench  ## measure: ratios against peers and against ourselves, one table (about 3 minutes)
 	$(BIN)/python -m benchmarks
+
+$(VENV)/.ready-cuda: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --editable ".[dev,cuda]"
+	touch $@
+
+test-gpu: $(VENV)/.ready-cuda  ## the tests of engines on this machine's card (about a minute)
+	$(BIN)/symgrove doctor
+	$(BIN)/python -m pytest -q tests/engines/test_cuda.py tests/contracts/test_engines.py tests/contracts/test_vectors.py -k "cuda and not played"
+
+bench-gpu: $(VENV)/.ready-cuda  ## measure on this machine's card: bandwidth, evaluation, whole fits (about ten minutes)
+	$(BIN)/python tools/bench_gpu.py
 
 $(VENV)/.ready-paper: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,trees]"

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 
 from symgrove import CpuEngine, Forest, bootstrap_counts, make_dataset, row_loss
 from symgrove.engines.base import WeightedTerms
+from symgrove.engines.cuda import CudaEngine
+from symgrove.engines.cuda_card import missing_for_cuda
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre
 from symgrove.fitness.named_losses import Deviation
 from symgrove.fitness.scaling import Scaling
+from tests.engines.played_card import HAS_COMPILER, PlayedCard
 from tests.naive import fitness as naive_fitness
 from tests.naive import programs as naive
 from tests.naive import teams as naive_teams
@@ -20,12 +23,31 @@ ENGINES = {
     "cpu": lambda data: CpuEngine(data, ALL),
     "cpu, 2 threads": lambda data: CpuEngine(data, ALL, n_threads=2),
     "cpu, tiny budget": lambda data: CpuEngine(data, ALL, memory_budget=6_000_000),
+    "cuda": lambda data: CudaEngine(data, ALL),
+    "cuda, played by the CPU": lambda data: CudaEngine(data, ALL, card=PlayedCard()),
+    "cuda, played, tiny budget": lambda data: CudaEngine(data, ALL, memory_budget=6_000_000, card=PlayedCard()),
 }
+
+
+def engines():
+    """Parameters of tests; an engine that this machine cannot run is skipped."""
+    for name, make in ENGINES.items():
+        reason = reason_to_skip(name)
+        yield pytest.param(make, id=name, marks=[pytest.mark.skip(reason=reason)] if reason else [])
+
+
+def reason_to_skip(name):
+    """Why this machine cannot run an engine; empty if it can."""
+    if "played" in name:
+        return "" if HAS_COMPILER else "a card is played by kernels that gcc compiles"
+    return missing_for_cuda() if name == "cuda" else ""
+
+
 # Outputs of these are exact to the last bit; see tests/forest/test_primitives.py.
 EXACT = ("add", "sub", "mul", "div", "aq", "min", "max", "step", "sqrt", "square", "cube", "neg", "abs")
 
 
-@pytest.fixture(scope="module", params=ENGINES.values(), ids=ENGINES)
+@pytest.fixture(scope="module", params=engines())
 def make_engine(request):
     return request.param
 

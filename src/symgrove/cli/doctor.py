@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from typing import Annotated, Any
@@ -31,7 +30,7 @@ OPTIONAL = (
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Show versions, threads, the compile cache and GPUs, and fit a small model."""
+    """Show versions, threads, the compile cache and engines (with the GPU), and fit a small model."""
     with clean_errors():
         check_printable()
         found: dict[str, Any] = {
@@ -41,7 +40,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
             "optional": {name: _version(name) for name in OPTIONAL},
             "threads": _threads(),
             "compile_cache": _cache(),
-            "gpu": _gpu(),
+            "engines": _engines(),
             "small_fit": _small_fit(),
         }
         if as_json:
@@ -86,9 +85,10 @@ def _cache() -> dict[str, Any]:
     }
 
 
-def _gpu() -> dict[str, Any]:
-    # No engine uses one; this says what there is.
-    return {"used": False, "nvidia_driver": shutil.which("nvidia-smi") is not None}
+def _engines() -> dict[str, Any]:
+    from symgrove.engines.registry import described_engines
+
+    return described_engines()
 
 
 def _small_fit() -> dict[str, Any]:
@@ -116,8 +116,7 @@ def _print(found: dict[str, Any]) -> None:
     echo(f"threads:  {threads['cores']} cores; {', '.join(threads['pools'])}; {limits}")
     writable = "writable" if cache["is_writable"] else "NOT WRITABLE: every process compiles anew; set NUMBA_CACHE_DIR"
     echo(f"cache:    {cache['folder']} ({writable}), {cache['compiled_kernels']} compiled kernels")
-    echo(
-        f"GPU:      {'an NVIDIA driver is there' if found['gpu']['nvidia_driver'] else 'none seen'}; symgrove uses none"
-    )
+    for name, text in found["engines"].items():
+        echo(f"engine {name}: {text}")
     fit = found["small_fit"]
     echo(f"a small fit: {'R² ' + str(fit['score']) if fit['error'] is None else fit['error']}, {fit['seconds']} s")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -194,7 +195,7 @@ class ClassDistances:
 
 
 def _nearest(*distances: Matrix) -> Matrix:
-    return np.minimum.reduce(distances)
+    return reduce(np.minimum, distances)
 
 
 def _is_wrong(label: Matrix, nearest: Matrix, *others: Matrix) -> Matrix:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,8 +34,8 @@ NO_PLACES = Places(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.
 
 
 @dataclass(frozen=True)
-class HostVectors:
-    """Vectors in the memory of the host; `owners` keep it."""
+class PlacedVectors:
+    """Vectors by their addresses, in the memory of the host if not of another class; `owners` keep it."""
 
     places: Places
     n_rows: int
@@ -44,7 +44,7 @@ class HostVectors:
     def __len__(self) -> int:
         return self.places.address.size
 
-    def __getitem__(self, index: ArrayLike) -> HostVectors:
+    def __getitem__(self, index: ArrayLike) -> Self:
         chosen = np.atleast_1d(np.asarray(index))
         if chosen.dtype == np.bool_:
             if chosen.shape != (len(self),):
@@ -53,53 +53,58 @@ class HostVectors:
         chosen = chosen.astype(np.intp, copy=False)
         address, is_double, centre, scale = self.places
         places = Places(address[chosen], is_double[chosen], centre[chosen], scale[chosen])
-        return HostVectors(places, self.n_rows, self.owners)
+        return replace(self, places=places)
 
-    def __add__(self, other: HostVectors) -> HostVectors:
+    def __add__(self, other: Self) -> Self:
         places = [np.concatenate(pair) for pair in zip(self.places, other.places, strict=True)]
-        return HostVectors(Places(*places), self.n_rows, self.owners + other.owners)
+        return replace(self, places=Places(*places), owners=self.owners + other.owners)
 
-    def standardized(self, centre: Matrix, spread: Matrix) -> HostVectors:
+    def with_owners(self, owners: tuple[Any, ...]) -> Self:
+        """The same vectors, some of which others keep."""
+        return replace(self, owners=self.owners + owners)
+
+    def standardized(self, centre: Matrix, spread: Matrix) -> Self:
         """The same vectors, read as (x - centre) / spread."""
         own = self.places
         with np.errstate(all="ignore"):  # a spread of 0 makes vectors that are not finite
             places = own._replace(centre=own.centre + centre / own.scale, scale=own.scale / spread)
-        return HostVectors(places, self.n_rows, self.owners)
+        return replace(self, places=places)
 
 
-def vectors_at(address: NDArray[np.int64], dtype: np.dtype[Any], n_rows: int, *owners: Any) -> HostVectors:
+def vectors_at(address: NDArray[np.int64], dtype: np.dtype[Any], n_rows: int, *owners: Any) -> PlacedVectors:
     """Vectors of a dtype at these addresses."""
     k = address.size
     places = Places(address, np.full(k, dtype == np.float64), np.zeros(k), np.ones(k))
-    return HostVectors(places, n_rows, owners)
+    return PlacedVectors(places, n_rows, owners)
 
 
-def vectors_in(rows: NDArray[Any], n_rows: int | None = None) -> HostVectors:
+def vectors_in(rows: NDArray[Any], n_rows: int | None = None) -> PlacedVectors:
     """Rows of an array as vectors; they may be longer than a vector."""
     address = rows.ctypes.data + rows.strides[0] * np.arange(len(rows), dtype=np.int64)
     return vectors_at(address, rows.dtype, rows.shape[1] if n_rows is None else n_rows, rows)
 
 
 class Room:
-    """Rows for vectors that are soon written over."""
+    """Rows for vectors that are soon written over; `empty` makes arrays."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._rows = np.empty((0, 0), dtype=dtype)
+    def __init__(self, dtype: np.dtype[Any], empty: Callable[..., Any] = np.empty) -> None:
+        self._empty = empty
+        self._rows = empty((0, 0), dtype=dtype)
 
     @property
     def n_bytes(self) -> int:
-        return self._rows.nbytes
+        return int(self._rows.nbytes)
 
     def clear(self) -> None:
         """Free the memory."""
-        self._rows = np.empty((0, 0), dtype=self._rows.dtype)
+        self._rows = self._empty((0, 0), dtype=self._rows.dtype)
 
-    def rows(self, n_vectors: int, vector_bytes: int) -> NDArray[Any]:
+    def rows(self, n_vectors: int, vector_bytes: int) -> Any:
         """So many rows of so many bytes; what they held is lost."""
         shape = n_vectors, vector_bytes // self._rows.itemsize
         if self._rows.shape[0] < n_vectors or self._rows.shape[1] != shape[1]:
             self.clear()  # before there is more, so that there are never both
-            self._rows = np.empty(shape, dtype=self._rows.dtype)
+            self._rows = self._empty(shape, dtype=self._rows.dtype)
         return self._rows[:n_vectors]
 
 
@@ -118,49 +123,49 @@ class HostOperations(ABC):
     def _share_out(self, work: Work, tasks: list[Any]) -> None:
         """Call `work` with disjoint parts of the tasks, each on one thread."""
 
-    def put(self, rows: ArrayLike) -> HostVectors:
+    def put(self, rows: ArrayLike) -> PlacedVectors:
         own = np.array(rows, dtype=np.float64, order="C", ndmin=2)
         if own.ndim != 2 or own.shape[1] != self.n_rows:
             raise ValueError(f"rows must have shape (n_vectors, {self.n_rows}), got {own.shape}.")
         return vectors_in(own)
 
-    def fetch(self, vectors: HostVectors) -> Matrix:
+    def fetch(self, vectors: PlacedVectors) -> Matrix:
         return fetch(vectors)
 
-    def combine(self, coefficients: Matrix, vectors: HostVectors, index: Index | None = None) -> HostVectors:
+    def combine(self, coefficients: Matrix, vectors: PlacedVectors, index: Index | None = None) -> PlacedVectors:
         return combine(self._share_out, coefficients, vectors, index)
 
-    def apply(self, function: Function, *vectors: HostVectors) -> HostVectors:
+    def apply(self, function: Function, *vectors: PlacedVectors) -> PlacedVectors:
         return apply(self._share_out, function, vectors)
 
-    def distances(self, vectors: HostVectors, index: Index, centres: Matrix, factors: Matrix) -> HostVectors:
+    def distances(self, vectors: PlacedVectors, index: Index, centres: Matrix, factors: Matrix) -> PlacedVectors:
         return distances(self._share_out, vectors, index, centres, factors)
 
-    def sums(self, function: Function, *vectors: HostVectors, weights: HostVectors | None = None) -> Matrix:
+    def sums(self, function: Function, *vectors: PlacedVectors, weights: PlacedVectors | None = None) -> Matrix:
         return sums(self._share_out, function, vectors, weights)
 
     def products(
         self,
-        left: HostVectors,
-        right: HostVectors,
-        weights: HostVectors | None = None,
+        left: PlacedVectors,
+        right: PlacedVectors,
+        weights: PlacedVectors | None = None,
         left_index: Index | None = None,
         right_index: Index | None = None,
     ) -> Matrix:
         return products(self._share_out, left, right, weights, left_index, right_index)
 
-    def squares(self, vectors: HostVectors, weights: HostVectors, index: Index | None = None) -> Matrix:
+    def squares(self, vectors: PlacedVectors, weights: PlacedVectors, index: Index | None = None) -> Matrix:
         return squares(self._share_out, vectors, weights, index)
 
-    def summaries(self, vectors: HostVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
+    def summaries(self, vectors: PlacedVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
         return summaries(self._share_out, vectors, weight, direction)
 
 
 def products(
     share_out: ShareOut,
-    left: HostVectors,
-    right: HostVectors,
-    weights: HostVectors | None,
+    left: PlacedVectors,
+    right: PlacedVectors,
+    weights: PlacedVectors | None,
     left_index: Index | None,
     right_index: Index | None,
     *,
@@ -171,9 +176,9 @@ def products(
     if len(given) > 1:
         raise ValueError(f"weights and indices must be of equally many products, got {sorted(given)}.")
     (n_products,) = given
-    left_index = _checked(left_index, left, n_products)
-    right_index = _checked(right_index, right, n_products)
-    _check_rows(left, right, weights)
+    left_index = checked_index(left_index, left, n_products)
+    right_index = checked_index(right_index, right, n_products)
+    check_rows(left, right, weights)
     n_left, n_right = left_index.shape[1], right_index.shape[1]
     out = np.zeros((n_products, n_left, n_right))
     weight_places = NO_PLACES if weights is None else weights.places
@@ -210,7 +215,7 @@ def products(
     return out
 
 
-def squares(share_out: ShareOut, vectors: HostVectors, weights: HostVectors, index: Index | None) -> Matrix:
+def squares(share_out: ShareOut, vectors: PlacedVectors, weights: PlacedVectors, index: Index | None) -> Matrix:
     """See `Engine.squares`."""
     if index is None:
         return products(share_out, weights, vectors, None, None, None, is_squared=True)[0]
@@ -218,11 +223,11 @@ def squares(share_out: ShareOut, vectors: HostVectors, weights: HostVectors, ind
     return products(share_out, weights, vectors, None, itself, index, is_squared=True)[:, 0]
 
 
-def combine(share_out: ShareOut, coefficients: Matrix, vectors: HostVectors, index: Index | None) -> HostVectors:
+def combine(share_out: ShareOut, coefficients: Matrix, vectors: PlacedVectors, index: Index | None) -> PlacedVectors:
     """See `Engine.combine`."""
     out = np.empty((len(coefficients), vectors.n_rows))
     coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
-    own_index = _checked(index, vectors, len(coefficients))
+    own_index = checked_index(index, vectors, len(coefficients))
     if own_index.shape != coefficients.shape:
         raise ValueError(f"coefficients of shape {coefficients.shape} do not go with {own_index.shape} vectors.")
 
@@ -238,9 +243,11 @@ def combine(share_out: ShareOut, coefficients: Matrix, vectors: HostVectors, ind
     return vectors_in(out)
 
 
-def distances(share_out: ShareOut, vectors: HostVectors, index: Index, centres: Matrix, factors: Matrix) -> HostVectors:
+def distances(
+    share_out: ShareOut, vectors: PlacedVectors, index: Index, centres: Matrix, factors: Matrix
+) -> PlacedVectors:
     """See `Engine.distances`."""
-    own_index = _checked(index, vectors, len(index))
+    own_index = checked_index(index, vectors, len(index))
     centres, factors = (np.ascontiguousarray(given, dtype=np.float64) for given in (centres, factors))
     n, k = own_index.shape
     if centres.shape != (n, k) or factors.shape != (n, k, k):
@@ -270,10 +277,10 @@ def distances(share_out: ShareOut, vectors: HostVectors, index: Index, centres: 
     return vectors_in(out)
 
 
-def apply(share_out: ShareOut, function: Function, vectors: tuple[HostVectors, ...]) -> HostVectors:
+def apply(share_out: ShareOut, function: Function, vectors: tuple[PlacedVectors, ...]) -> PlacedVectors:
     """See `Engine.apply`."""
     out = np.empty((len(vectors[0]), vectors[0].n_rows))
-    _check_sets(*vectors)
+    check_sets(*vectors)
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
         for rows in _blocks(vectors[0].n_rows):
@@ -288,11 +295,11 @@ def apply(share_out: ShareOut, function: Function, vectors: tuple[HostVectors, .
 
 
 def sums(
-    share_out: ShareOut, function: Function, vectors: tuple[HostVectors, ...], weights: HostVectors | None
+    share_out: ShareOut, function: Function, vectors: tuple[PlacedVectors, ...], weights: PlacedVectors | None
 ) -> Matrix:
     """See `Engine.sums`."""
     out = np.zeros(len(vectors[0]))
-    _check_sets(*vectors, *([] if weights is None else [weights]))
+    check_sets(*vectors, *([] if weights is None else [weights]))
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
         for rows in _blocks(vectors[0].n_rows):
@@ -311,7 +318,7 @@ def sums(
     return out
 
 
-def summaries(share_out: ShareOut, vectors: HostVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
+def summaries(share_out: ShareOut, vectors: PlacedVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
     """See `Engine.summaries`."""
     weight, direction = (np.ascontiguousarray(given, dtype=np.float64) for given in (weight, direction))
     if weight.shape != (vectors.n_rows,) or direction.shape != weight.shape:
@@ -327,6 +334,11 @@ def summaries(share_out: ShareOut, vectors: HostVectors, weight: Matrix, directi
 
     n = len(vectors)
     share_out(work, [slice(i, min(i + VECTORS_OF_A_TASK, n)) for i in range(0, n, VECTORS_OF_A_TASK)])
+    return summary_of(out, vectors, direction)
+
+
+def summary_of(out: Matrix, vectors: PlacedVectors, direction: Matrix) -> VectorSummary:
+    """Vectors as they are read, from what is known of them as stored: a row of five numbers each."""
     centre, scale = vectors.places.centre, vectors.places.scale
     with np.errstate(all="ignore"):
         reach = (out[:, :2] - centre[:, None]) * scale[:, None]
@@ -335,7 +347,7 @@ def summaries(share_out: ShareOut, vectors: HostVectors, weight: Matrix, directi
     return VectorSummary(reach.min(axis=1), reach.max(axis=1), mean, spread, projection)
 
 
-def fetch(vectors: HostVectors, rows: slice | None = None) -> Matrix:
+def fetch(vectors: PlacedVectors, rows: slice | None = None) -> Matrix:
     """Vectors on a range of rows, in float64."""
     start, stop = (0, vectors.n_rows) if rows is None else (rows.start, rows.stop)
     out = np.empty((len(vectors), stop - start))
@@ -345,9 +357,9 @@ def fetch(vectors: HostVectors, rows: slice | None = None) -> Matrix:
 
 def _mend(
     out: Matrix,
-    left: HostVectors,
-    right: HostVectors,
-    weights: HostVectors | None,
+    left: PlacedVectors,
+    right: PlacedVectors,
+    weights: PlacedVectors | None,
     left_index: Index,
     right_index: Index,
     *,
@@ -365,7 +377,7 @@ def _mend(
                 out[j, a, b] = resident_kernels.sum_with_weights(*((y, y, x) if is_squared else (x, y, w)))
 
 
-def _checked(index: Index | None, vectors: HostVectors, n_times: int) -> Index:
+def checked_index(index: Index | None, vectors: PlacedVectors, n_times: int) -> Index:
     """An index that kernels may use without a look; None is all vectors, so many times."""
     if index is None:
         return np.broadcast_to(np.arange(len(vectors)), (n_times, len(vectors)))
@@ -378,13 +390,15 @@ def _checked(index: Index | None, vectors: HostVectors, n_times: int) -> Index:
     return own
 
 
-def _check_sets(*sets: HostVectors) -> None:
+def check_sets(*sets: PlacedVectors) -> None:
+    """Refuse sets of different lengths, or of other rows."""
     if len({len(vectors) for vectors in sets}) > 1:
         raise ValueError(f"sets must have equally many vectors, got {[len(vectors) for vectors in sets]}.")
-    _check_rows(*sets)
+    check_rows(*sets)
 
 
-def _check_rows(*sets: HostVectors | None) -> None:
+def check_rows(*sets: PlacedVectors | None) -> None:
+    """Refuse vectors of engines with different rows."""
     if len({vectors.n_rows for vectors in sets if vectors is not None}) > 1:
         raise ValueError("vectors of engines with different rows cannot be used together.")
 

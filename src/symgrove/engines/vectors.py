@@ -7,12 +7,23 @@ never move; collecting the forest renumbers nodes, not vectors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.engines.schedule_kernels import Cache
 
 SLAB_BYTES = 1 << 22
+# From a number of bytes to memory, and the address in it that 64 divides and so many bytes follow.
+Allocate = Callable[[int], tuple[Any, int]]
+
+
+def host_memory(n_bytes: int) -> tuple[Any, int]:
+    """Memory of the host."""
+    slab = np.empty(n_bytes + 64, dtype=np.uint8)
+    return slab, -(-slab.ctypes.data // 64) * 64
 
 
 class VectorStore:
@@ -26,16 +37,19 @@ class VectorStore:
         Its type.
     max_bytes : int
         Slabs together never exceed this.
+    allocate
+        Gives memory.
     """
 
-    def __init__(self, n_rows: int, dtype: np.dtype, max_bytes: int) -> None:
+    def __init__(self, n_rows: int, dtype: np.dtype, max_bytes: int, allocate: Allocate = host_memory) -> None:
+        self._allocate = allocate
         # Vectors start on cache lines, and not all on the same one of the first-level cache.
         self.vector_bytes = -(-n_rows * dtype.itemsize // 64) * 64
         if self.vector_bytes % 4096 == 0:
             self.vector_bytes += 64
         self.limit(max_bytes)
         self.addresses = np.zeros(0, dtype=np.int64)  # of the slots' first rows
-        self.slabs: list[NDArray[np.uint8]] = []
+        self.slabs: list[Any] = []
         self._free: list[int] = []  # slots
         self._young: list[NDArray[np.int64]] = []  # computed since the last collection
         self.cache = _new_cache(0)
@@ -74,8 +88,7 @@ class VectorStore:
         """Up to `n_wanted` unused slots; they stay unused until `keep` takes them from the front."""
         while len(self._free) < n_wanted and self.n_vectors < self.max_vectors:
             n_new = min(max(SLAB_BYTES // self.vector_bytes, 1), self.max_vectors - self.n_vectors)
-            slab = np.empty(n_new * self.vector_bytes + 64, dtype=np.uint8)
-            start = -(-slab.ctypes.data // 64) * 64
+            slab, start = self._allocate(n_new * self.vector_bytes)
             self.slabs.append(slab)
             first = self.n_vectors
             new = start + self.vector_bytes * np.arange(n_new, dtype=np.int64)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from symgrove._workers import as_list, n_workers
 from symgrove.blas import single_blas_thread
-from symgrove.engines.base import DEFAULT_MEMORY_BUDGET
+from symgrove.engines.registry import default_memory_budget
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.input import checked_rows, columns_of, read_rows
 from symgrove.estimators.left_out import score_kept_out, set_out_of_bag
@@ -487,7 +487,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         return str(self.get_params(deep=False).get("aggregation", "mean"))
 
     def _memory_budget(self) -> int:
-        return DEFAULT_MEMORY_BUDGET if self.memory_budget is None else int(self.memory_budget)
+        return default_memory_budget(self.engine) if self.memory_budget is None else int(self.memory_budget)
 
     def _evaluation(self) -> Evaluation:
         primitives = PrimitiveSet(self.functions, self.epsilon)

@@ -116,7 +116,10 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         '"float64" or "float32"',
         "What programs are evaluated in while they evolve; float32 is about 1.5 times faster. Predictions are float64.",
     ),
-    "engine": ("str", "Where rows live and programs are evaluated: cpu."),
+    "engine": (
+        "str",
+        "Where rows live and programs are evaluated: 'cpu', or 'cuda' for a card of NVIDIA (docs/gpu.md).",
+    ),
     "memory_budget": (
         "int, optional",
         "Bytes that a fit may take at its peak, beyond what it is given and what the model keeps, 2 GiB by default: "

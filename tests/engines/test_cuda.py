@@ -1,0 +1,117 @@
+"""The CUDA engine beyond the contract: whole fits, users' functions, what is missing, constants of its kernels."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import symgrove as sg
+from symgrove.engines import cuda, cuda_card, cuda_sums, cuda_vectors, registry
+from symgrove.engines.cuda import CudaEngine
+from symgrove.engines.cuda_source import kernel_source
+from symgrove.engines.own_source import c_function
+from tests.contracts.test_engines import reason_to_skip
+from tests.engines.played_card import PlayedCard
+from tests.strategies import random_data
+
+MAKERS = {
+    "cuda": CudaEngine,
+    "cuda, played": lambda *given: CudaEngine(*given, card=PlayedCard()),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def make(request):
+    reason = reason_to_skip(request.param)
+    if reason:
+        pytest.skip(reason)
+    return MAKERS[request.param]
+
+
+def _logistic(a):
+    return 1 / (1 + math.exp(-a))
+
+
+LIMIT = 0.25
+
+
+def _bent(a, b):
+    """Branches, a chain of conditions, a constant from outside, an update in place."""
+    if a > b and not b < -LIMIT:
+        c = np.maximum(a, LIMIT) ** 2
+    else:
+        c = (
+            -abs(a)
+            if b > 0
+            else min(
+                a,
+                b,
+            )
+        )
+    c += np.square(b)
+    return c
+
+
+def test_users_functions_run_as_on_the_cpu(make):
+    own = sg.primitive(_logistic), sg.primitive(_bent), sg.primitive(lambda a: a / 3, name="third", c="{0} / 3.0")
+    primitives = sg.PrimitiveSet(("add", *own))
+    X, y = random_data(0, 700)
+    forest = sg.Forest(3, primitives)
+    both = forest.apply("_bent", forest.feature(0), forest.feature(1))
+    roots = np.unique([both, forest.apply("_logistic", both), forest.apply("third", forest.feature(2))])
+    data = sg.make_dataset(X, y)
+    expected = sg.CpuEngine(data, primitives).outputs(forest, roots)
+    np.testing.assert_allclose(make(data, primitives).outputs(forest, roots), expected, rtol=1e-13)
+
+
+def test_a_function_that_cannot_be_translated_is_refused():
+    def loops(a):
+        for _ in range(3):
+            a = a * a
+        return a
+
+    for function, what in ((loops, "primitive 'loops'"), (lambda a: np.fft.fft(a), "row loss 'x'")):
+        with pytest.raises(ValueError, match=rf"{what} cannot be compiled for the card: .* c='...', instead"):
+            c_function("own", function, 1, "double", what)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        sg.TwoSEGPRegressor(n_estimators=3),
+        sg.GroveRegressor(strength="fixed", n_estimators=3),
+        sg.GroveClassifier(strength="fixed", n_estimators=3),
+        sg.M3GPClassifier(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_fits_agree_with_those_of_the_cpu_to_rounding(make, monkeypatch, estimator):
+    if make is not CudaEngine:
+        monkeypatch.setattr(cuda, "the_card", PlayedCard)
+    X, y = random_data(0, 200)
+    y = y > np.median(y) if hasattr(estimator, "predict_proba") else y
+    estimator.set_params(population_size=30, generations=2, random_state=0, dtype="float64")
+    expected = estimator.fit(X, y).predict(X)
+    on_card = estimator.set_params(engine="cuda").fit(X, y).predict(X)
+    np.testing.assert_allclose(on_card.astype(float), expected.astype(float), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(estimator.fit(X, y).predict(X), on_card)
+
+
+def test_without_a_card_the_error_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr(cuda_card, "missing_for_cuda", lambda: "there is no CuPy: pip install it.")
+    cuda_card.the_card.cache_clear()
+    with pytest.raises(RuntimeError, match=r"there is no CuPy: pip install it\. `symgrove doctor` shows"):
+        sg.TwoSEGPRegressor(engine="cuda").fit(np.ones((9, 1)), np.ones(9))
+    monkeypatch.setattr(cuda, "missing_for_cuda", cuda_card.missing_for_cuda)
+    assert registry.described_engines() == {"cpu": "everywhere", "cuda": "there is no CuPy: pip install it."}
+
+
+def test_constants_are_those_of_the_kernels():
+    text = kernel_source([], np.dtype("float32"))
+    defined = {name: int(value) for name, value in re.findall(r"#define (\w+) (\d+)\b", text)}
+    for module in (cuda, cuda_sums, cuda_vectors):
+        for name in {"EVALUATORS", "PANEL", "TILE", "SUMMERS", "RIGHT"} & set(vars(module)):
+            assert getattr(module, name) == defined[name], name
+    assert f"multiply_few, {cuda_vectors.FEW}," in text
+    assert f"multiply_many, {cuda_vectors.MANY}," in text
