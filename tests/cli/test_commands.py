@@ -29,6 +29,7 @@ from symgrove.cli.app import app
 from symgrove.cli.tables import read_table
 
 SMALL = ["--generations", "3", "--population-size", "60", "--n-estimators", "5", "--strength", "fixed"]
+SMALL.append("--no-one-formula")
 PROGRAM = shutil.which("symgrove", path=str(Path(sys.executable).parent)) or "symgrove"
 
 

@@ -1,6 +1,8 @@
 """`symgrove distill`, and the line "In one formula"."""
 
 import json
+import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,8 @@ from sklearn.datasets import make_friedman1
 
 import symgrove as sg
 from symgrove.models.one_formula import OneFormula
-from tests.cli.test_commands import run
+from symgrove.saving.estimators import from_document
+from tests.cli.test_commands import SMALL, run
 
 QUICK = ["--effort", "quick", "--max-size", "9"]
 
@@ -65,6 +68,47 @@ def test_mistakes_get_a_clear_error(folder, words, message):
     done = run("distill", folder / "m.json", *given)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_fit_finds_a_formula_that_show_prints_first(folder, tmp_path):
+    shown = run("show", folder / "m.json").stdout.splitlines()
+    model = sg.load(folder / "m.json")
+    one = model.one_formula_
+    assert shown[0] == one.sentence("price")
+    assert shown[0].startswith("In one formula: price = ")
+    assert (one.rows, one.n_rows, one.label) == ("rows held out", 45, None)
+    found = json.loads(run("show", folder / "m.json", "--json", "--style", "latex").stdout)["one_formula"]
+    assert (found["formula"], found["score"]) == (one.latex, one.score)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.one_formula_ == one
+    assert again.one_formula_.formula == one.formula
+    table = pd.read_csv(folder / "data.csv")
+    smaller = sg.simplify_ensemble(model, table[list("abcde")], table["price"])
+    model.fit(table[list("abcde")], table["price"])  # of another fit
+    assert not hasattr(model, "one_formula_")
+    assert not hasattr(smaller.model, "one_formula_")
+
+
+def test_two_classes_have_a_formula_more_have_none(folder, tmp_path):
+    fit = ["fit", folder / "kinds.csv", "-t", "kind", "-o", tmp_path / "k.json", *SMALL[:6]]
+    told = run(*fit, "-q").stdout.splitlines()
+    scores = r"accuracy 0\.\d+ on rows held out; the ensemble 0\.\d+"
+    assert re.fullmatch(rf"In one formula: log odds of dear = .* \({scores}\)", told[1])
+    assert json.loads(run(*fit, "-q", "--json", "--no-one-formula").stdout)["one_formula"] is None
+    table = pd.read_csv(folder / "kinds.csv")
+    table.assign(kind=pd.cut(table["a"], 3, labels=list("xyz"))).to_csv(tmp_path / "three.csv", index=False)
+    fit[1] = tmp_path / "three.csv"
+    assert "In one" not in run(*fit, "-q").stdout
+
+
+def test_what_is_damaged_in_a_file_is_refused(folder):
+    document = json.loads((folder / "m.json").read_text())
+    for name, value in (("rows", "all"), ("measure", "R"), ("program", 10**6), ("score", "high"), ("n_rows", 0)):
+        damaged = {**document, "one_formula": {**document["one_formula"], name: value}}
+        with pytest.raises(ValueError, match=f"entry '{name}' of 'one_formula'"):
+            from_document(damaged)
+    del document["one_formula"]  # as of older versions
+    assert not hasattr(from_document(document), "one_formula_")
 
 
 def test_a_line_says_what_is_known():

@@ -9,6 +9,7 @@ from sklearn.metrics import r2_score
 
 import symgrove as sg
 from symgrove.compression.judging import judging_of
+from symgrove.estimators.fitted import known_score
 from tests.contracts.test_methods import METHODS
 
 QUICK = {"effort": "quick", "max_size": 12}
@@ -38,6 +39,7 @@ def test_numbers_are_taught_to_a_law(numbers, tmp_path):
     assert np.corrcoef(one.model.predict(X), model.predict(X))[0, 1] > 0.8
     assert (one.rows, one.error_before, one.score_before) == ("the model's predictions", 0, 1)
     assert one.score < 1
+    assert known_score(one.model) is None  # it is of the teacher
     assert one.model.feature_importances_.sum() == pytest.approx(1)
     one.model.save(tmp_path / "m.json")
     again = sg.load(tmp_path / "m.json")
@@ -61,6 +63,7 @@ def test_two_classes_are_taught_to_one_formula_of_log_odds(classes, tmp_path):
     assert one.score == np.mean(one.model.predict(X[300:]) == y[300:])
     assert one.score > 0.85
     assert one.score_before == pytest.approx(np.mean(model.predict(X[300:]) == y[300:]))
+    assert known_score(one.model) == (one.score, "accuracy", "fit", 269)
     one.model.save(tmp_path / "m.json")
     again = sg.load(tmp_path / "m.json")
     assert np.array_equal(again.predict_proba(X), one.model.predict_proba(X))

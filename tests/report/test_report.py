@@ -453,8 +453,12 @@ def test_lift_is_how_much_more_frequent_a_class_is():
 
 def test_the_summary_has_one_formula_that_says_about_the_same(fitted, no_figures, monkeypatch):
     model, X, y = fitted
-    monkeypatch.setattr("symgrove.report.summary.one_formula", one_formula)
+    known = one_formula(model, X, y)
+    monkeypatch.setattr("symgrove.report.summary.one_formula", lambda *_: known)
     page = html.unescape(sg.report(model, X, pd.Series(y, name="yield")))
-    found = re.search(r"In one formula \(R² (.*?) on new rows; the ensemble (.*?)\): yield =", page)
-    assert found[2] == f"{model.score(X[200:], y[200:]):.2f}"
-    assert "<math>" in page[found.end() : page.index("<h2>Scores</h2>")]
+    monkeypatch.setattr("symgrove.report.summary.one_formula", None)  # what the model knows is not found again
+    monkeypatch.setattr(model, "one_formula_", known, raising=False)
+    for text in (page, html.unescape(sg.report(model, X, pd.Series(y, name="yield")))):
+        found = re.search(r"In one formula \(R² (.*?) on new rows; the ensemble (.*?)\): yield =", text)
+        assert found[2] == f"{model.score(X[200:], y[200:]):.2f}"
+        assert "<math>" in text[found.end() : text.index("<h2>Scores</h2>")]

@@ -24,6 +24,7 @@ from symgrove.cli._common import (
     print_json,
     tell,
 )
+from symgrove.cli.one_formula import find_one_formula, one_formula_values, print_one_formula
 from symgrove.cli.options import (
     Data,
     Dates,
@@ -72,6 +73,9 @@ def fit(
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option(help="Threads or processes; -1 for all cores.")] = -1,
     quiet: Quiet = False,
+    one_formula: Annotated[
+        bool, typer.Option("--one-formula/--no-one-formula", help="Find one formula that imitates the ensemble.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
 ) -> None:
     """Evolve a model. Any parameter of the method is an option too, such as --generations 50 --functions add,mul,log.
@@ -97,6 +101,8 @@ def fit(
         own = parse_parameters(context.args, cls)
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
         model, seconds = fitted(cls, given, {**own, **control}, is_quiet=quiet)
+        if one_formula and model.stop_reason_ != "interrupted":
+            find_one_formula(model, given.X, given.y)
         place = save_model(model, output)
         _report(model, place, seconds, is_json=as_json, is_told=str(output) == "-")
         if model.stop_reason_ == "interrupted":
@@ -216,6 +222,7 @@ def _report(model: Estimator, place: str, seconds: float, *, is_json: bool, is_t
     from symgrove.cli.show import summary_of
 
     summary = {"model": place, "seconds": round(seconds, 3), **summary_of(model)}
+    summary["one_formula"] = one_formula_values(model)
     if is_json and not is_told:
         print_json(summary)
         return
@@ -223,6 +230,8 @@ def _report(model: Estimator, place: str, seconds: float, *, is_json: bool, is_t
     is_stopped = " (stopped; this is what was found so far)" if model.stop_reason_ == "interrupted" else ""
     line = f"{place}: {summary['estimator']}, {summary['parts']}{shown}, {seconds:.1f} s{is_stopped}"
     (tell if is_told else echo)(line)
+    if not is_told:
+        print_one_formula(model)
 
 
 def parameters(

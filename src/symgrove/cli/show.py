@@ -9,6 +9,7 @@ import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model
 from symgrove.cli.fronts import fronts_as_values
+from symgrove.cli.one_formula import one_formula_values, print_one_formula
 from symgrove.cli.outputs import check_printable
 from symgrove.cli.screen import lines_of
 
@@ -44,6 +45,7 @@ def show(
         if as_json:
             print_json(found)
         else:
+            print_one_formula(estimator, digits)
             for line in lines_of(found, is_whole=is_whole):
                 echo(line)
 
@@ -57,6 +59,7 @@ def values_of(
     formulas = formulas_of(estimator, digits)
     wants_members = n_members and not (formulas and len(formulas) == len(estimator.ensemble_) and style == "text")
     found = {
+        "one_formula": one_formula_values(estimator, style, digits),
         **summary_of(estimator),
         "formulas": formulas,
         "strongest": [] if formulas or has_named_parts(estimator) else strongest_of(estimator, digits),

@@ -25,14 +25,16 @@ from symgrove.estimators.fitted import (
 )
 from symgrove.estimators.input import columns_of
 from symgrove.estimators.law import LawRegressor
+from symgrove.estimators.left_out import FIT, SEARCH, held_out
 from symgrove.fitness.named_losses import LOSSES
 from symgrove.inspection._input import checked, some_rows
 from symgrove.models.front import Front, FrontPoint
+from symgrove.models.one_formula import HELD_OUT, NEW_ROWS
 from symgrove.models.program_model import ProgramModel
 from symgrove.models.stack import Stack
 
 Matrix = NDArray[np.float64]
-MOST_ROWS = 10_000
+MOST_ROWS = {"full": 10_000, "quick": 4000}
 FUNCTIONS = ("log", "exp", "tanh", "max", "min")
 
 
@@ -94,8 +96,8 @@ def distill(
     model : fitted estimator of symgrove
         With numbers or two classes.
     X : array-like of shape (n_rows, n_features)
-        Any rows, of which at most 10,000 are used. Best are those of the fit together with new ones: the former teach,
-        the latter judge.
+        Any rows, of which at most 10,000 are used, or 4,000 if quick. Best are those of the fit together with new
+        ones: the former teach, the latter judge.
     y : array-like of shape (n_rows,), optional
         If given, formulas are judged by it, else by the model; so they are where the model was fitted with another loss
         than squares. What teaches is the model in any case.
@@ -116,7 +118,9 @@ def distill(
     check_whole("max_size", max_size, 1)
     law = LawRegressor(functions=functions, max_size=max_size, effort=effort, random_state=random_state)
     law.check_parameters()
-    table, targets = _rows(model, X, y, random_state)
+    table, targets = _rows(model, X, y)
+    some = some_rows(len(table), MOST_ROWS[effort], random_state)
+    table, targets = table[some], None if targets is None else targets[some]
     F, teacher = features_of(model, table), teacher_of(model, table)
     judging = judging_of(model, F, teacher, targets, random_state)
     goals = teacher if targets is None else targets
@@ -127,20 +131,23 @@ def distill(
     path = [_judged(point, F, goals, judging) for point in points]
     student._seen = {"fit": seen_by(model).get("fit"), "calibration": None}
     judged, said = goals[judging.judging], points[chosen].model.predict(F[judging.judging])[0]
+    score = score_of(model, judged, said)
+    of = {NEW_ROWS: FIT, HELD_OUT: SEARCH}.get(judging.rows)  # what the student says of itself
+    student._held_out = None if of is None else held_out(score, of, judged.size)
     return Distilled(
         with_rows(student, F, goals[None]),
         Front(path, chosen),
         chosen,
         float(np.sqrt(np.mean((judging.before - judged) ** 2))),
-        score_of(model, judged, said),
+        score,
         judging.score_before,
         measure_of(model),
         judging.rows,
-        judging.judging.size,
+        judged.size,
     )
 
 
-def _rows(model: Estimator, X: Any, y: Any, seed: int) -> tuple[Matrix, Matrix | None]:
+def _rows(model: Estimator, X: Any, y: Any) -> tuple[Matrix, Matrix | None]:
     """A coded table, and targets if they are to judge."""
     table = checked(model, X)
     classes, names = classes_of(model), target_names_of(model)
@@ -153,8 +160,7 @@ def _rows(model: Estimator, X: Any, y: Any, seed: int) -> tuple[Matrix, Matrix |
     targets = None if y is None else rows_and_targets(model, table, y)[1][0]
     if parameters_of(model).get("loss") in LOSSES[1:]:
         targets = None
-    some = some_rows(len(table), MOST_ROWS, seed)
-    return table[some], None if targets is None else targets[some]
+    return table, targets
 
 
 def _regressor(

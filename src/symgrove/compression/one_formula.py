@@ -6,6 +6,7 @@ from typing import Any
 
 from symgrove.compression.distillation import Distilled, distill
 from symgrove.compression.judging import FEWEST_ROWS
+from symgrove.compression.students import NothingToTeachError
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.fitted import classes_of, feature_names_of, target_names_of
 from symgrove.forest.forest import Forest
@@ -20,7 +21,10 @@ def one_formula(model: Estimator, X: Any, y: Any) -> OneFormula | None:
         return None
     if len(model.ensemble_) < 2 or len(X) < FEWEST_ROWS:
         return None
-    return in_one_formula(distill(model, X, y, effort="quick"))
+    try:
+        return in_one_formula(distill(model, X, y, effort="quick"))
+    except NothingToTeachError:
+        return None
 
 
 def in_one_formula(distilled: Distilled) -> OneFormula:

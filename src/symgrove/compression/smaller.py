@@ -338,7 +338,7 @@ def _with_terms(stack: Stack, pool: Teams, found: list[Any], step: int) -> Stack
 def _with_model(estimator: Kind, model: Model, X: Matrix) -> Kind:
     """The estimator with another model, without what holds no longer: scores and what was learned on other rows."""
     smaller = type(estimator)(**estimator.get_params(deep=False))
-    gone = ("oob_prediction_", "oob_score_", "_outside", "_kept", "_said", "_held_out")
+    gone = ("oob_prediction_", "oob_score_", "_outside", "_kept", "_said", "_held_out", "one_formula_")
     smaller.__dict__.update({name: value for name, value in estimator.__dict__.items() if name not in gone})
     smaller._uncertainty = None
     smaller.model_ = model

@@ -25,6 +25,10 @@ Matrix = NDArray[np.float64]
 Kind = TypeVar("Kind", bound=Estimator)
 
 
+class NothingToTeachError(ValueError):
+    """The model predicts the same class for all rows."""
+
+
 def log_odds(shares: Matrix) -> Matrix:
     """Of probabilities, within limits."""
     least = 1 / (1 + np.exp(LARGEST_LOG_ODDS))
@@ -98,7 +102,7 @@ def _grove(classes: NDArray[Any], X: Matrix, shares: Matrix) -> GroveClassifier:
     """A Grove that has not evolved, on features as the model reads them."""
     labels = classes[(shares > 0.5).astype(int)]
     if np.unique(labels).size < 2:
-        raise ValueError("the model predicts the same class for all rows: there is nothing to teach.")
+        raise NothingToTeachError("the model predicts the same class for all rows: there is nothing to teach.")
     settings: dict[str, Any] = {"n_estimators": 1, "n_populations": 1, "strength": "fixed", "sampling": 1.0}
     return GroveClassifier(**settings, population_size=2, generations=0, random_state=0).fit(X, labels)
 

@@ -53,6 +53,7 @@ from symgrove.models.consensus import Recurring
 from symgrove.models.document import Document
 from symgrove.models.intervals import Intervals
 from symgrove.models.model import LeftOut, Model, Names
+from symgrove.models.one_formula import OneFormula
 from symgrove.models.out_of_bag import pack_samples
 from symgrove.models.plan import Plan
 from symgrove.models.probabilities import Correction
@@ -67,6 +68,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     table_: Document  # what the command line was told about a table
     columns_: TableColumns
+    one_formula_: OneFormula  # what the command line has found about it
     oob_score_: float
     oob_prediction_: Matrix
     _uncertainty: Intervals | Correction | None
@@ -323,7 +325,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         self.__dict__.update(finished.attributes)
         model, outside, row_losses = finished.fitted
         left_out = finished.left_out
-        for name in ("oob_score_", "oob_prediction_", "_outside"):  # of an earlier fit that left rows out
+        for name in ("oob_score_", "oob_prediction_", "_outside", "one_formula_"):  # of an earlier fit
             vars(self).pop(name, None)
         if self.has_out_of_bag:
             left_out = model.left_out(training.X, training.targets, outside, training.weight, row_losses)

@@ -21,6 +21,7 @@ from symgrove.models.document import Document
 from symgrove.models.front import Front
 from symgrove.models.intervals import Intervals
 from symgrove.models.model import Names
+from symgrove.models.one_formula import OneFormula
 from symgrove.models.out_of_bag import RowsLeftOut
 from symgrove.models.plan import Plan
 from symgrove.models.probabilities import Correction
@@ -107,6 +108,11 @@ def table_of(estimator: Estimator) -> Document | None:
 def has_generations(estimator: Estimator) -> bool:
     """Whether it evolved, so that there is a history; a search has none."""
     return not isinstance(estimator, LawRegressor)
+
+
+def one_formula_of(estimator: Estimator) -> OneFormula | None:
+    """What is known of it in one formula."""
+    return getattr(estimator, "one_formula_", None)
 
 
 def seen_by(estimator: Estimator) -> dict[str, Marks | None]:

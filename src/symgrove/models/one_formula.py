@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
@@ -109,7 +110,7 @@ def one_formula_from(
     primitives: PrimitiveSet,
     allowance: Allowance,
     names: Sequence[str] | None,
-    classes: Sequence[Any] | None,
+    classes: NDArray[Any] | None,
 ) -> OneFormula:
     """Undo `OneFormula.document`."""
     forest = forest_from_document(entries.entries("forest"), n_features, primitives, allowance)

@@ -10,7 +10,7 @@ import numpy as np
 from symgrove.compression.one_formula import one_formula
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import classes_of, labels_of
+from symgrove.estimators.fitted import classes_of, labels_of, one_formula_of
 from symgrove.inspection import Curve
 from symgrove.report.features import Looked
 from symgrove.report.formulas import Formula, formula_of
@@ -53,7 +53,7 @@ def _in_one_formula(model: Estimator, rows: ReportRows) -> Formula | None:
     """The model itself, or a formula that says about the same."""
     if len(model.ensemble_) == 1:
         return formula_of(model.ensemble_[0], "The model is one formula:")
-    found = one_formula(model, rows.X, rows.y)
+    found = one_formula_of(model) or one_formula(model, rows.X, rows.y)
     if found is None:
         return None
     about = f"In one formula ({found.scores}): {found.left_side(rows.target.name)} ="

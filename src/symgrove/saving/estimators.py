@@ -17,6 +17,7 @@ from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import (
     feature_names_of,
     held_out_by,
+    one_formula_of,
     parameters_of,
     seen_by,
     table_of,
@@ -30,10 +31,12 @@ from symgrove.estimators.left_out import EVOLUTIONS, FIT, SEARCH
 from symgrove.forest.primitives import Primitive, PrimitiveSet
 from symgrove.forest.text import feature_labels
 from symgrove.methods.law.fitted import searched_from
+from symgrove.methods.law.formulas import LAW_FUNCTIONS
 from symgrove.models.calibration import correction_from_document
 from symgrove.models.columns import columns_from, plain_columns
 from symgrove.models.document import Allowance, Document, Entries, optional_numbers
 from symgrove.models.intervals import intervals_from
+from symgrove.models.one_formula import one_formula_from
 from symgrove.models.program_model import ProgramModel, program_model_from
 from symgrove.models.reading import reading_from
 from symgrove.models.seen_rows import from_text as marks_from_text
@@ -113,7 +116,8 @@ def check_tables(document: Document) -> None:
         n_terms = len(level["programs"]) if "programs" in level else n_terms  # else those of the level before
         n_places += len(level["terms"]) * n_terms
     entries = [entry for front in document.get("fronts", []) for entry in front["entries"]]
-    forests = [e["forest"] for e in (*document["ensembles"], *levels, *entries) if "forest" in e]
+    lines = [document["one_formula"]] if "one_formula" in document else []
+    forests = [e["forest"] for e in (*document["ensembles"], *levels, *entries, *lines) if "forest" in e]
     n_nodes = sum(len(forest["code"]) for forest in forests)
     if n_places > MOST_PLACES or n_nodes > MOST_NODES:
         raise ValueError(
@@ -142,6 +146,7 @@ def model_to_document(estimator: Estimator) -> Document:
         **estimator.model_.document(),
         "reading": None if estimator.model_.reading is None else estimator.model_.reading.document(),
         **_fronts(estimator),
+        **_one_formula(estimator),
         "uncertainty": None if learned is None else learned.document(),
         "seen": {name: None if own is None else marks_to_text(own) for name, own in marks.items()},
     }
@@ -151,6 +156,11 @@ def _fronts(estimator: Estimator) -> Document:
     """What another formula may be chosen from."""
     searched = estimator._searched if isinstance(estimator, LawRegressor) else None
     return {} if searched is None else {"fronts": searched.document()}
+
+
+def _one_formula(estimator: Estimator) -> Document:
+    found = one_formula_of(estimator)
+    return {} if found is None else {"one_formula": found.document()}
 
 
 def _class_of(estimator: Estimator) -> type[Estimator]:
@@ -249,6 +259,10 @@ def set_model(estimator: Estimator, entries: Entries, primitives: PrimitiveSet, 
     if isinstance(estimator, LawRegressor):
         fronts = searched_from(entries.each("fronts"), task, own[2], len(columns), primitives, allowance)
         estimator._set_front(fronts)
+    if "one_formula" in entries:
+        laws = PrimitiveSet(LAW_FUNCTIONS)
+        line = entries.entries("one_formula")
+        estimator.one_formula_ = one_formula_from(line, own[2], laws, allowance, names, task.classes)
     seen = entries.entries("seen") if "seen" in entries else Entries({})
     estimator._seen = {n: marks_from_text(seen.text(n)) if n in seen else None for n in SEEN}
     estimator._uncertainty = None

@@ -24,6 +24,7 @@ _MADE_ANEW = (
     "_seen",
     "_outside",
     "_said",
+    "one_formula_",
 )
 
 
