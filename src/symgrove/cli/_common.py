@@ -84,6 +84,7 @@ def told_warnings() -> Iterator[None]:
             tell(f"note: {message}")
 
     with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)  # whatever -W or PYTHONWARNINGS make of them
         warnings.showwarning = show  # type: ignore[assignment]  # whatever the place looks like
         yield
 
