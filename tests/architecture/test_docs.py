@@ -37,7 +37,7 @@ def test_links_and_paths_exist(document):
 # Shell tours, of which `make demo` runs one; that what they name exists is checked below.
 SLOW = {
     "python": (),
-    "sh": ("README.md-1", "docs/command-line.md-0", "docs/command-line.md-1", "docs/report.md-0", "docs/studies.md-0"),
+    "sh": ("README.md-0", "docs/command-line.md-0", "docs/command-line.md-1", "docs/report.md-0", "docs/studies.md-0"),
 }
 
 
@@ -115,6 +115,34 @@ def test_readme_lists_every_make_target():
     targets = re.findall(r"make ([a-z-]+)", listed)
     readme = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
     assert not [target for target in targets if f"make {target}" not in readme]
+
+
+def table_after(heading, text):
+    """Cells of the first table after a heading, by the first of each row; without signs and numbers of runs."""
+    lines = text[text.index(heading) + len(heading) :].lstrip().splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("|"))
+    end = next((k for k, line in enumerate(lines[start:], start) if not line.startswith("|")), len(lines))
+    rows = [[re.sub(r" [▼▽▲△=(].*", "", cell.strip()) for cell in line.split("|")[1:-1]] for line in lines[start:end]]
+    return {row[0]: row[1:] for row in rows[2:]}
+
+
+def test_the_results_of_the_readme_are_those_of_the_docs():
+    """Copy them from docs/many-rows.md and docs/results/grove.md if these have changed."""
+    readme, many, grove = (
+        (ROOT / name).read_text() for name in ("README.md", "docs/many-rows.md", "docs/results/grove.md")
+    )
+    errors, seconds = table_after("**error**", many), table_after("**seconds of a fit**", many)
+    shown = list(table_after("## How good it is", readme).items())
+    assert [size for size, _ in shown] == ["up to 1,000", "to 10,000", "to 100,000", "to 1,000,000"]
+    for k, (_, cells) in enumerate(shown):
+        methods = ("Grove", "CatBoost", "LightGBM, tuned")
+        assert cells == [own[m][k] for m in methods for own in (errors, seconds)]
+    slowest, fastest = (f(float(n) for n in seconds["Grove"]) for f in (max, min))
+    assert f"{fastest:.0f} to {slowest:.0f} times as long" in readme
+    medians = table_after("**test**", grove)
+    own = table_after("What reading costs", readme)
+    assert own == {method: medians[method][:4] for method in own}
+    assert {"Grove", "Grove, one formula", "LightGBM"} <= set(own)
 
 
 def test_every_decision_is_listed_in_the_architecture():
