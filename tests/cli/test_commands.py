@@ -83,11 +83,7 @@ def test_fit_show_export_predict_from_the_shell(folder):
     )
     done = shell(command, folder, text=True)
     assert done.returncode == 0, done.stderr
-    assert (
-        (folder / "summary.txt")
-        .read_text()
-        .startswith("m.json: GroveRegressor, 5 teams, each a sum of terms, ")
-    )
+    assert (folder / "summary.txt").read_text().startswith("m.json: GroveRegressor, 5 teams, each a sum of terms, ")
     assert "generation" in (folder / "progress.txt").read_text()
     assert "the 5 heaviest members" in (folder / "shown.txt").read_text()
     lines = done.stdout.splitlines()

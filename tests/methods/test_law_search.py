@@ -314,7 +314,7 @@ def test_rules_choose_from_the_front():
     too_large = entry(61, 1.0, 0.1, 20, 1)
     assert choose([*judged, too_large], "auto", is_law=False) == 2
     assert choose([*judged, too_large], "accuracy", is_law=False) == 4
-    near = [entry(1, 2.7, 0.5, 90, 9), *judged[1:]]  # the mean is within one and a half of 0.5 of 2.0
+    near = [entry(1, 2.9, 0.5, 90, 9), *judged[1:]]  # the mean is within two of 0.5 of 2.0
     assert choose(near, "auto", is_law=False) == 0
 
 

@@ -61,7 +61,7 @@ class LawRegressor(Regressor):
         one_se: the smallest whose error there is within one standard error of that, of the difference. mdl: of those
         within two standard errors, the one with which data and formula are described in the fewest bits. auto: mdl
         where the search ended with a law (`stop_reason_` is exact or noise); else, of at most 60 nodes, the first if it
-        is within one and a half standard errors, or the lowest n log(error²) + m log(held_out_error²) + 2 nodes (as the
+        is within two standard errors, or the lowest n log(error²) + m log(held_out_error²) + 2 nodes (as the
         search counts them), of n rows with m held out, or, of up to 300 rows, the smallest within half a standard
         error. A number: the best of at most this size. `use` changes it after the fit.
     units : dict, optional

@@ -20,7 +20,7 @@ Matrix = NDArray[np.float64]
 N_STEPS = 20
 RULES = ("auto", "mdl", "one_se", "accuracy")
 # How many standard errors behind the best on the rows held out a formula may be; auto and mean: without a law.
-N_ERRORS = {"auto": 0.5, "one_se": 1.0, "mean": 1.5, "mdl": 2.0}
+N_ERRORS = {"auto": 0.5, "one_se": 1.0, "mean": 2.0, "mdl": 2.0}
 PRICE_OF_A_NODE = 2.0  # as Akaike's criterion has it for parameters
 LEAST_ERROR = 1e-300
 LARGEST_CHOSEN = 60  # nodes, unless the user asks for more
@@ -176,7 +176,7 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
 
     mdl: the shortest description among those that are within two standard errors of the best on the rows held out;
     one_se: the smallest within one; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
-    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within one and a half, else the
+    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within two, else the
     best by its criterion, or, where there is none, the smallest within half a standard error; a number: the largest of
     at most this size. Without rows held out, every rule takes the shortest description.
     """
