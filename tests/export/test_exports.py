@@ -3,11 +3,14 @@
 import warnings
 
 import numpy as np
+import onnxruntime
 import pytest
 from sklearn.datasets import load_iris, make_friedman1
 
 import symgrove as sg
 from symgrove.export.c import to_c
+from symgrove.export.onnx import MOST_ROWS
+from symgrove.export.targets import export
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitive_table import BUILTIN
 from symgrove.forest.primitives import PrimitiveSet
@@ -233,3 +236,19 @@ def test_float32_onnx_differs_by_the_rounding_of_its_input_only(fitted, tmp_path
     X = np.clip(X, -1e30, 1e30).astype(np.float32)
     found = run_onnx(model._plan(), X, tmp_path, "float32")
     np.testing.assert_allclose(found, model.predict(X.astype(np.float64)), rtol=1e-5)
+
+
+def test_onnx_takes_rows_in_blocks():
+    """So that memory does not grow with rows times steps: outside of the loop over blocks there are no steps."""
+    ensemble = every_primitive(0, "median")
+    made = export(plan_of(ensemble, list("abcd")), "onnx", None, {})
+    kinds = [node.op_type for node in made.graph.node]
+    assert kinds.count("Scan") == 1
+    assert not {"Sin", "Sqrt", "TopK"} & set(kinds)
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    X = np.random.default_rng(0).normal(size=(2 * MOST_ROWS + 1, 4))
+    wanted = ensemble.predict(X)[:, np.newaxis]
+    for n in (0, 1, MOST_ROWS - 1, MOST_ROWS, MOST_ROWS + 1, len(X)):
+        found = session.run(None, {"X": X[:n]})[0]
+        assert found.shape == (n, 1)
+        np.testing.assert_allclose(found, wanted[:n], rtol=1e-9)

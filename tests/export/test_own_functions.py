@@ -99,6 +99,31 @@ def test_templates_compute_what_the_function_does(target, tmp_path):
     np.testing.assert_allclose(RUNNERS[target](plan, rows, tmp_path), ensemble.predict(rows), rtol=1e-9)
 
 
+def first(a, b):
+    return a
+
+
+def test_constants_as_operands_and_as_members_in_onnx(tmp_path):
+    """A result has a number for each row even if no operand has, or if a template leaves that operand out."""
+    own = sg.primitive(first, onnx="left_out = Neg({1})\nAbs(Abs({0}))")
+    forest = sg.Forest(2, sg.PrimitiveSet(("sub", "sin", own)))
+    two, three, x = forest.constant(2.0), forest.constant(3.0), forest.feature(1)
+    pairs = [(two, three), (two, x), (x, two), (three, x)]
+    roots = [
+        two,
+        x,
+        forest.apply("sin", two),
+        *(forest.apply(name, *pair) for name in ("sub", "first") for pair in pairs),
+    ]
+    rows = np.random.default_rng(0).uniform(1.0, 2.0, size=(20, 2))
+    for chosen in ([two], roots):
+        ensemble = make_ensemble(
+            forest, np.array(chosen), *np.ones((2, len(chosen))), 0.25, Standardization(np.zeros(2), np.ones(2))
+        )
+        found = RUNNERS["onnx"](plan_of(ensemble, ["a", "b"]), rows, tmp_path)
+        np.testing.assert_allclose(found, ensemble.predict(rows), rtol=1e-12)
+
+
 @pytest.mark.parametrize("target", ["python", "c", "javascript", "duckdb"])
 def test_terms_of_grove_and_members_of_2segp(target, grove, segp, tmp_path):
     for model in (grove, segp):

@@ -8,76 +8,75 @@ is the only difference.
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import numpy as np
-from onnx import checker, defs, helper, numpy_helper
+from onnx import checker, helper
 
-from symgrove.export.writing import fill, plain_inputs, step_templates
-from symgrove.forest.templates import operand_names
+from symgrove.export.onnx_steps import Nodes, StepRows, add_steps
+from symgrove.export.writing import plain_inputs
 from symgrove.models.plan import MemberBlock, Plan
 
 OPSET = 18
 IR_VERSION = 9  # what runtimes of the last years read
 ML = "ai.onnx.ml"
 TEXTS = "categories"  # the input of texts
+MOST_ROWS = 128  # of a block
 _TYPES = {"float64": 11, "float32": 1}  # onnx.TensorProto
 
 
-class Nodes:
-    """Nodes and initializers under construction."""
+def build(plan: Plan, X: str) -> tuple[Nodes, list[str]]:
+    """Nodes from the matrix `X`, in any type, and texts of categories to the targets, each (n_rows, 1) in double.
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.nodes: list[Any] = []
-        self.initializers: dict[str, np.ndarray[Any, Any]] = {}
-        self.scalars: dict[str, str] = {}
-
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with one output; returns its name."""
-        return self.ops(kind, 1, *inputs, **attributes)[0]
-
-    def ops(self, kind: str, n_outputs: int, *inputs: str, **attributes: Any) -> list[str]:
-        """Add a node with several outputs."""
-        names = [f"{self.prefix}{len(self.nodes)}_{k}" for k in range(n_outputs)]
-        self.nodes.append(
-            helper.make_node(kind, list(inputs), names, name=f"{self.prefix}n{len(self.nodes)}", **attributes)
-        )
-        return names
-
-    def array(self, values: Any, dtype: str = "float64") -> str:
-        """An initializer."""
-        name = f"{self.prefix}c{len(self.initializers)}"
-        self.initializers[name] = np.asarray(values, dtype=dtype)
-        return name
-
-    def scalar(self, value: float) -> str:
-        """A double; equal ones are one initializer."""
-        key = float(value).hex()
-        if key not in self.scalars:
-            self.scalars[key] = self.array(float(value))
-        return self.scalars[key]
-
-
-def build(plan: Plan, X: str, prefix: str = "sg") -> tuple[Nodes, list[str]]:
-    """Nodes from the matrix `X`, in any type, and texts of categories to the targets, each (n_rows, 1) in double."""
-    nodes = Nodes(prefix)
+    Rows are taken in blocks of about the same size, one after the other: so memory hardly grows with their number.
+    """
+    nodes = Nodes("sg")
     given = _features(nodes, plan, X)
-    matrix, column_of = _steps(nodes, plan, given)
-    zeros = nodes.op("Mul", nodes.op("Gather", given, nodes.array([0], "int64"), axis=1), nodes.scalar(0.0))
-    results = []
+    n_rows = nodes.op("Shape", given, start=0, end=1)
+    blocks = _in_blocks(nodes, given, n_rows, len(plan.features))
+    found = nodes.op("Scan", blocks, body=_block_graph(plan), num_scan_inputs=1)
+    joined = nodes.op("Reshape", found, nodes.array([-1, len(plan.targets)], "int64"))
+    kept = nodes.op("Slice", joined, nodes.array([0], "int64"), n_rows)
+    if len(plan.targets) == 1:
+        return nodes, [kept]
+    return nodes, [nodes.op("Gather", kept, nodes.array([k], "int64"), axis=1) for k in range(len(plan.targets))]
+
+
+def _in_blocks(nodes: Nodes, given: str, n_rows: str, n_features: int) -> str:
+    """The rows as (n_blocks, size, n_features), with rows of zeros at the end, fewer than there are blocks."""
+    op = nodes.op
+    zero, one = nodes.array([0], "int64"), nodes.array([1], "int64")
+    begun = op("Add", n_rows, nodes.array([MOST_ROWS - 1], "int64"))
+    n_blocks = op("Max", op("Div", begun, nodes.array([MOST_ROWS], "int64")), one)
+    size = op("Div", op("Sub", op("Add", n_rows, n_blocks), one), n_blocks)
+    n_lacking = op("Sub", op("Mul", n_blocks, size), n_rows)
+    padded = op("Pad", given, op("Concat", zero, zero, n_lacking, zero, axis=0))
+    shape = op("Concat", n_blocks, size, nodes.array([n_features], "int64"), axis=0)
+    return op("Reshape", padded, shape, allowzero=1)
+
+
+def _block_graph(plan: Plan) -> Any:
+    """From the features of a block of rows to its targets, (size, n_targets)."""
+    nodes = Nodes("sg_block")
+    op = nodes.op
+    features = op("Transpose", "sg_rows", perm=[1, 0])
+    results = add_steps(nodes, plan, features)
+    targets = []
     for target in plan.targets:
-        blocks = [_block(nodes, block, matrix, column_of, zeros) for block in target.blocks]
+        blocks = [_block(nodes, block, results, features) for block in target.blocks]
         if target.base is None:
-            results.append(blocks[0])
+            targets.append(blocks[0])
             continue
         base = nodes.scalar(target.base)
-        total = nodes.op("Add", zeros, base)
+        total = op("Transpose", nodes.repeat([target.base], features), perm=[1, 0])
         for weight, block in zip(target.weights, blocks, strict=True):
-            total = nodes.op("Add", total, nodes.op("Mul", nodes.array([[weight]]), nodes.op("Sub", block, base)))
-        results.append(total)
-    return nodes, results
+            total = op("Add", total, op("Mul", nodes.scalar(weight), op("Sub", block, base)))
+        targets.append(total)
+    nodes.nodes.append(helper.make_node("Concat", targets, ["sg_targets"], axis=1))
+    double = _TYPES["float64"]
+    inputs = [helper.make_tensor_value_info("sg_rows", double, ["size", len(plan.features)])]
+    outputs = [helper.make_tensor_value_info("sg_targets", double, ["size", len(plan.targets)])]
+    return helper.make_graph(nodes.nodes, "block", inputs, outputs, nodes.tensors())
 
 
 def _features(nodes: Nodes, plan: Plan, X: str) -> str:
@@ -145,109 +144,15 @@ def _date_parts(nodes: Nodes, days: str) -> list[str]:
     return [year, month, weekday, run("Mul", run("Sub", days, day), 24.0)]
 
 
-def _steps(nodes: Nodes, plan: Plan, given: str) -> tuple[str, list[int]]:
-    """A matrix of all steps' results, and the column of each.
-
-    Steps of the same kind whose operands are known are one node over many columns: models of thousands of steps would
-    otherwise take minutes to load.
-    """
-    templates = step_templates(plan, "onnx", {})
-    constants = [i for i, step in enumerate(plan.steps) if step.name == "constant"]
-    column_of = [-1] * len(plan.steps)
-    for i, step in enumerate(plan.steps):
-        if step.name == "input":
-            column_of[i] = int(step.numbers[0])
-    parts, n_columns = [given], len(plan.features)
-    if constants:
-        first = nodes.op("Gather", given, nodes.array([0], "int64"), axis=1)
-        row = nodes.array([[plan.steps[i].numbers[0] for i in constants]])
-        # Zero times the first column gives the constants the number of rows.
-        parts.append(nodes.op("Add", nodes.op("Mul", first, nodes.scalar(0.0)), row))
-        for i in constants:
-            column_of[i], n_columns = n_columns, n_columns + 1
-    matrix = nodes.op("Concat", *parts, axis=1) if len(parts) > 1 else given
-    for group in _groups(plan):
-        operands = []
-        for k in range(len(plan.steps[group[0]].args)):
-            columns = [column_of[plan.steps[i].args[k]] for i in group]
-            operands.append(nodes.op("Gather", matrix, nodes.array(columns, "int64"), axis=1))
-        numbers = [list(row) for row in zip(*(plan.steps[i].numbers for i in group), strict=True)]
-        name, rows = plan.steps[group[0]].name, [nodes.array([row]) for row in numbers]
-        if name in templates:
-            made = _fill(nodes, templates[name], operands, rows)
-        else:
-            made = _apply(nodes, name, operands, rows)
-        matrix = nodes.op("Concat", matrix, made, axis=1)
-        for i in group:
-            column_of[i], n_columns = n_columns, n_columns + 1
-    return matrix, column_of
-
-
-def _groups(plan: Plan) -> list[list[int]]:
-    """Steps of one kind and depth, in an order in which operands come first."""
-    depth: list[int] = []
-    found: dict[tuple[int, str], list[int]] = {}
-    for i, step in enumerate(plan.steps):
-        depth.append(1 + max((depth[arg] for arg in step.args), default=-1))
-        if step.args:
-            found.setdefault((depth[i], step.name), []).append(i)
-    return [found[key] for key in sorted(found)]
-
-
-def _apply(nodes: Nodes, name: str, args: list[str], numbers: list[str]) -> str:
-    """One kind of step that is no primitive on columns; `numbers` are rows with an entry for each column."""
-    if name == "quotient":
-        return nodes.op("Div", *args)
-    if name == "within":
-        return _within(nodes, args[0], *numbers)
-    assert name == "finite"
-    return nodes.op("Where", _is_finite(nodes, args[0]), args[0], numbers[0])
-
-
-def _fill(nodes: Nodes, template: str, args: list[str], numbers: list[str]) -> str:
-    """A primitive on columns: the nodes that its template names."""
-    known = dict(zip(operand_names(len(args)), args, strict=True))
-    *parts, result = ast.parse(fill(template, list(known), ["_eps"])).body
-    known |= dict(zip(["_eps"], numbers, strict=False))  # most primitives have none
-
-    def made(tree: Any) -> str:
-        if isinstance(tree, ast.Call):
-            if not defs.has(tree.func.id):  # type: ignore[attr-defined]
-                raise ValueError(
-                    f"the template onnx={template!r} calls {ast.unparse(tree.func)}, which ONNX does not have. "
-                    "Write it with those of https://onnx.ai/onnx/operators."
-                )
-            return nodes.op(tree.func.id, *[made(operand) for operand in tree.args])  # type: ignore[attr-defined]
-        return known[tree.id] if isinstance(tree, ast.Name) else nodes.scalar(ast.literal_eval(tree))
-
-    for part in parts:
-        known[part.targets[0].id] = made(part.value)  # type: ignore[attr-defined]
-    return made(result.value)  # type: ignore[attr-defined]
-
-
-def _within(nodes: Nodes, value: str, low: str, high: str) -> str:
-    # As NumPy does it: what is not a number stays what it is.
-    raised = nodes.op("Where", nodes.op("Less", value, low), low, value)
-    return nodes.op("Where", nodes.op("Greater", raised, high), high, raised)
-
-
-def _is_finite(nodes: Nodes, value: str) -> str:
-    # Subtracting a number from itself: NaN if it is not finite.
-    return nodes.op("Equal", nodes.op("Sub", value, value), nodes.scalar(0.0))
-
-
-def _block(nodes: Nodes, block: MemberBlock, matrix: str, column_of: list[int], zeros: str) -> str:
+def _block(nodes: Nodes, block: MemberBlock, results: StepRows, features: str) -> str:
     op, scalar = nodes.op, nodes.scalar
-    values = zeros  # for members without terms
-    if block.values:
-        columns = nodes.array([column_of[value] for value in block.values], "int64")
-        values = op("Gather", matrix, columns, axis=1)
     if block.combine == "pooled":
-        return _pooled(nodes, block, values)
-    members = op("Add", _products(nodes, block, values), nodes.array([[r.intercept for r in block.rows]]))
-    counts = _is_finite(nodes, members)
+        return _pooled(nodes, block, op("Transpose", results.rows(list(block.values)), perm=[1, 0]))
+    sums = op("Transpose", _products(nodes, block, results, features), perm=[1, 0])
+    members = op("Add", sums, nodes.array([[r.intercept for r in block.rows]]))
+    counts = nodes.is_finite(members)
     if block.head in ("within", "logistic", "exponential"):
-        members = _within(nodes, members, *(scalar(limit) for limit in block.limits))
+        members = nodes.within(members, *(scalar(limit) for limit in block.limits))
     if block.head == "logistic":
         members = op("Div", scalar(1.0), op("Add", scalar(1.0), op("Exp", op("Neg", members))))
     if block.head == "exponential":
@@ -255,7 +160,7 @@ def _block(nodes: Nodes, block: MemberBlock, matrix: str, column_of: list[int], 
     if block.head == "vote":
         members = op("Where", op("Greater", members, scalar(block.threshold)), scalar(1.0), scalar(0.0))
     if block.head == "share":
-        members = _within(nodes, op("Sub", members, scalar(block.threshold - 0.5)), scalar(0.0), scalar(1.0))
+        members = nodes.within(op("Sub", members, scalar(block.threshold - 0.5)), scalar(0.0), scalar(1.0))
     if block.combine == "trimmed":
         return _trimmed(nodes, block, members, counts)
     if block.fallback is None:
@@ -267,16 +172,18 @@ def _block(nodes: Nodes, block: MemberBlock, matrix: str, column_of: list[int], 
     return _or_else(nodes, op("Div", _sum(nodes, kept), n_kept), block.fallback)
 
 
-def _products(nodes: Nodes, block: MemberBlock, values: str) -> str:
+def _products(nodes: Nodes, block: MemberBlock, results: StepRows, features: str) -> str:
     """Members' sums. Programs' outputs may be infinite, and zero times infinity is not zero: so a member of one value
-    takes its column; sums of many are of finite values."""
+    takes its row; sums of many are of finite values."""
     if all(len(row.indices) == 1 for row in block.rows):
-        chosen = nodes.op("Gather", values, nodes.array([row.indices[0] for row in block.rows], "int64"), axis=1)
-        return nodes.op("Mul", chosen, nodes.array([[row.coefficients[0] for row in block.rows]]))
-    matrix = np.zeros((max(len(block.values), 1), len(block.rows)))
+        chosen = results.rows([block.values[row.indices[0]] for row in block.rows])
+        return nodes.op("Mul", chosen, nodes.array([[row.coefficients[0]] for row in block.rows]))
+    if not block.values:
+        return nodes.repeat([0.0] * len(block.rows), features)
+    matrix = np.zeros((len(block.rows), len(block.values)))
     for j, row in enumerate(block.rows):
-        matrix[list(row.indices), j] = row.coefficients
-    return nodes.op("MatMul", values, nodes.array(matrix))
+        matrix[j, list(row.indices)] = row.coefficients
+    return nodes.op("MatMul", nodes.array(matrix), results.rows(list(block.values)))
 
 
 def _sum(nodes: Nodes, values: str) -> str:
@@ -284,12 +191,12 @@ def _sum(nodes: Nodes, values: str) -> str:
 
 
 def _or_else(nodes: Nodes, value: str, other: float) -> str:
-    return nodes.op("Where", _is_finite(nodes, value), value, nodes.scalar(other))
+    return nodes.op("Where", nodes.is_finite(value), value, nodes.scalar(other))
 
 
 def _pooled(nodes: Nodes, block: MemberBlock, values: str) -> str:
     op = nodes.op
-    is_finite = _is_finite(nodes, values)
+    is_finite = nodes.is_finite(values)
     kept = op("Where", is_finite, values, nodes.scalar(0.0))
     counted = op("Cast", is_finite, to=_TYPES["float64"])
     slopes = nodes.array([[row.coefficients[0]] for row in block.rows])
@@ -395,8 +302,7 @@ def to_onnx(plan: Plan, version: str, dtype: str = "float64") -> Any:
     n_numbers = len(plan.columns) - n_texts
     inputs = [helper.make_tensor_value_info("X", kind, ["n_rows", n_numbers])] if n_numbers else []
     inputs += [helper.make_tensor_value_info(TEXTS, 8, ["n_rows", n_texts])] if n_texts else []
-    initializers = [numpy_helper.from_array(values, name) for name, values in nodes.initializers.items()]
-    graph = helper.make_graph(nodes.nodes, "symgrove", inputs, outputs, initializers)
+    graph = helper.make_graph(nodes.nodes, "symgrove", inputs, outputs, nodes.tensors())
     opsets = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(ML, 3)] if n_texts else [])]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     model.producer_name, model.producer_version = "symgrove", version
