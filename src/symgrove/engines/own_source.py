@@ -68,9 +68,9 @@ for _name in _SAME_NAMES:
     _ufunc = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh"}
     _ufunc |= {"acosh": "arccosh", "atanh": "arctanh", "pow": "power"}
     for _module, _own in ((math, _name), (np, _ufunc.get(_name, _name))):
-        if hasattr(_module, _own):
+        if _own in vars(_module):
             _arguments = "{0}, {1}" if _name in ("atan2", "hypot", "copysign", "pow") else "{0}"
-            _FUNCTIONS[getattr(_module, _own)] = f"{_name}({_arguments})"
+            _FUNCTIONS[vars(_module)[_own]] = f"{_name}({_arguments})"
 
 
 def c_function(name: str, function: Callable[..., float], arity: int, number: str, what: str) -> str:
