@@ -106,3 +106,19 @@ def test_mistakes_get_a_clear_error_and_exit_code_2(table, words, message):
 
 def test_every_end_of_a_search_is_explained():
     assert set(REASONS) == set(ENDS)
+
+
+def test_a_law_of_the_logarithm_predicts_in_units(table, tmp_path):
+    words = [table, "-t", "y", "--ignore", "z,kind", "--transform-target"]
+    done = run("fit", *words, "log", "--method", "law", "--effort", "quick", "-o", tmp_path / "law.json", "-q")
+    assert done.exit_code == 0, done.output
+    shown = run("show", tmp_path / "law.json", "--all").output
+    assert "log(y) is the sum of these terms" in shown
+    assert "the front of log(y) (errors" in shown
+    assert "formulas give log(y), and predictions undo that" in shown
+    predicted = run("predict", tmp_path / "law.json", table, "--only", "-o", tmp_path / "said.csv")
+    assert predicted.exit_code == 0, predicted.output
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "said.csv").iloc[:, 0], pd.read_csv(table)["y"], rtol=1e-6)
+    assert "--transform-target must be log or box-cox" in run("law", *words, "root").output
+    classes = run("fit", table, "-t", "kind", "--transform-target", "log", "--task", "classification")
+    assert "--transform-target is for numbers" in classes.output

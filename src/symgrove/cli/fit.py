@@ -39,6 +39,7 @@ from symgrove.cli.options import (
     Sheet,
     Target,
     Text,
+    TransformTarget,
 )
 from symgrove.cli.outputs import check_output, check_printable, write_printed
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
 
 # Parameters that options of the command set, or that only make sense in Python.
-_NOT_HERE = ("callbacks", "warm_start", "n_jobs", "random_state", "verbose")
+_NOT_HERE = ("target_transform", "callbacks", "warm_start", "n_jobs", "random_state", "verbose")
 
 
 def fit(
@@ -70,6 +71,7 @@ def fit(
     sheet: Sheet = None,
     decimal: Decimal = None,
     dates: Dates = None,
+    transform_target: TransformTarget = None,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option(help="Threads or processes; -1 for all cores.")] = -1,
     quiet: Quiet = False,
@@ -98,7 +100,7 @@ def fit(
             categories_of(context.args),
         )
         cls = estimator_class(method, given.task)
-        own = parse_parameters(context.args, cls)
+        own = {**parse_parameters(context.args, cls), **transform_of(transform_target, given.task)}
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
         model, seconds = fitted(cls, given, {**own, **control}, is_quiet=quiet)
         if one_formula and model.stop_reason_ != "interrupted":
@@ -121,6 +123,21 @@ def fitted(cls: type[Estimator], given: Prepared, own: dict[str, Any], *, is_qui
     seconds = time.perf_counter() - start
     model.table_ = given.told
     return model, seconds
+
+
+def transform_of(given: str | None, task: str) -> dict[str, Any]:
+    """The parameter that --transform-target sets."""
+    from symgrove.models.target_transform import TRANSFORMS
+
+    if given is None:
+        return {}
+    if given not in TRANSFORMS:
+        raise ValueError(f"--transform-target must be {' or '.join(TRANSFORMS)}, got {given!r}.")
+    if task == "classification":
+        raise ValueError(
+            "--transform-target is for numbers, and the target holds classes; --task regression predicts numbers."
+        )
+    return {"target_transform": given}
 
 
 def estimator_class(method: str, task: str) -> type[Estimator]:

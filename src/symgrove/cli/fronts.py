@@ -26,9 +26,9 @@ def end_of(reason: str) -> str:
 
 def fronts_as_values(estimator: Estimator, style: str, digits: int | None) -> list[dict[str, Any]]:
     """The front of every target, and which of its formulas predicts; nothing if the model has none."""
-    from symgrove.estimators.fitted import fronts_of, target_names_of
+    from symgrove.estimators.fitted import fronts_of, target_names_of, transformed_names_of
 
-    names = target_names_of(estimator) or (None,)
+    names = transformed_names_of(estimator) or target_names_of(estimator) or (None,)
     fronts = fronts_of(estimator)
     return [{"target": n, "points": f.rows(style, digits)} for n, f in zip(names, fronts, strict=False)]
 

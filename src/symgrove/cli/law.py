@@ -24,6 +24,7 @@ from symgrove.cli.options import (
     Sheet,
     Target,
     Text,
+    TransformTarget,
 )
 from symgrove.cli.outputs import check_output, check_printable
 
@@ -52,6 +53,7 @@ def law(
     sheet: Sheet = None,
     decimal: Decimal = None,
     dates: Dates = None,
+    transform_target: TransformTarget = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="The front as JSON.")] = False,
@@ -62,7 +64,7 @@ def law(
     """
     with clean_errors():
         from symgrove.cli import preparation as p
-        from symgrove.cli.fit import fitted, parse_value, save_model
+        from symgrove.cli.fit import fitted, parse_value, save_model, transform_of
         from symgrove.cli.tables import TableFormat, read_table
         from symgrove.estimators import LawRegressor
 
@@ -76,6 +78,7 @@ def law(
         table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
         given = p.prepare(table, wanted, names_of(categorical_features))
         own: dict[str, Any] = {"max_time": max_time, "choose": parse_value(choose), "random_state": seed}
+        own |= transform_of(transform_target, "regression")
         if functions is not None:
             own["functions"] = () if functions == "none" else tuple(names_of(functions))
         model, seconds = fitted(LawRegressor, given, {**own, "verbose": 0 if quiet else 1}, is_quiet=quiet)

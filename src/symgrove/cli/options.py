@@ -26,5 +26,13 @@ Decimal = Annotated[
 Dates = Annotated[
     str | None, typer.Option(help="The order in dates with the year last: dmy or mdy. By default, what they show.")
 ]
+TransformTarget = Annotated[
+    str | None,
+    typer.Option(
+        "--transform-target",
+        help="Fit the logarithm of the target (log), or the power of it that suits best (box-cox); predictions are in "
+        "its own units.",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Same seed, same model.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]

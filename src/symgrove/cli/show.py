@@ -132,20 +132,22 @@ def strongest_of(estimator: Estimator, digits: int | None) -> list[dict[str, Any
 
 def notes_of(estimator: Estimator, found: dict[str, Any]) -> list[str]:
     """What a reader of the formulas that are shown must know: functions in them, and names of features."""
-    from symgrove.estimators.input import columns_of
+    from symgrove.estimators.fitted import notes_on_formulas
     from symgrove.forest.legend import legend
 
     terms = [t["formula"] for own in (*found["formulas"], *found["strongest"]) for t in own["terms"]]
     points = [p["formula"] for front in found["fronts"] for p in front["points"] if "formula" in p]
     parts = [p["formula"] for p in (*found["members"], *found["consensus"])]
-    return [*columns_of(estimator).notes, *legend(estimator.model_.primitives, [*terms, *points, *parts])]
+    return [*notes_on_formulas(estimator), *legend(estimator.model_.primitives, [*terms, *points, *parts])]
 
 
 def _targets(estimator: Estimator) -> list[str]:
     """What each of the model's sums gives."""
-    from symgrove.estimators.fitted import classes_of, table_of, target_names_of
+    from symgrove.estimators.fitted import classes_of, table_of, target_names_of, transformed_names_of
 
-    classes = classes_of(estimator)
+    classes, transformed = classes_of(estimator), transformed_names_of(estimator)
+    if transformed:
+        return transformed
     if classes is None:
         names = target_names_of(estimator) or [(table_of(estimator) or {}).get("target") or "the prediction"]
         return [f"the logarithm of {n}" if estimator.model_.has_link else n for n in names]

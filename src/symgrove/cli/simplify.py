@@ -43,6 +43,7 @@ def simplify(
         from symgrove.cli.labelled_rows import labelled_rows
         from symgrove.cli.tables import TableFormat, read_table
         from symgrove.compression.smaller import simplify_ensemble
+        from symgrove.estimators.fitted import transformed_names_of
 
         if output is not None:
             check_output(output, {"the model": model, "the data": data})
@@ -59,8 +60,10 @@ def simplify(
         if as_json:
             print_json({"model": place, **sizes, "size": found.path[found.chosen].size, "front": points})
             return
-        echo(f"before: {sizes['size_before']} nodes, error {found.error_before:.4g} on these rows")
-        for line in front_lines({"target": None, "points": points}):
+        transformed = next(iter(transformed_names_of(estimator)), None)
+        of = f" of {transformed}" if transformed else ""
+        echo(f"before: {sizes['size_before']} nodes, error{of} {found.error_before:.4g} on these rows")
+        for line in front_lines({"target": transformed, "points": points}):
             echo(line)
         if place is not None:
             tell(f"written: {place}")

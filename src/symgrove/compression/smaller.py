@@ -84,8 +84,8 @@ def simplify_ensemble(
     smaller : Smaller
     """
     check_whole("max_size", max_size, 1, is_optional=True)
-    table, targets = rows_and_targets(model, X, y)
-    X = features_of(model, table)
+    table, own_targets = rows_and_targets(model, X, y)
+    X, targets = features_of(model, table), model.model_.task.transformed(own_targets)
     folds = make_folds(len(X), random_state)
     before = _all_say(model.model_, X)
     # What is chosen is chosen by squares: for a quantile, say, the model knows better than the target what to aim at.
@@ -96,7 +96,7 @@ def simplify_ensemble(
     chosen = choose(path, losses, max_size, "`distill` makes formulas of any size")
     error = float(np.sqrt(np.mean((before - goals) ** 2)))
     smaller = _with_smaller(path[chosen].model, model, X)
-    return Smaller(with_rows(smaller, X, targets), Front(path, chosen), chosen, error)
+    return Smaller(with_rows(smaller, X, own_targets), Front(path, chosen), chosen, error)
 
 
 def rows_and_targets(model: Estimator, X: Any, y: Any) -> tuple[Matrix, Matrix]:

@@ -22,7 +22,7 @@ from symgrove._workers import as_list, n_workers
 from symgrove.blas import single_blas_thread
 from symgrove.engines.registry import default_memory_budget
 from symgrove.estimators import callbacks, display
-from symgrove.estimators.input import checked_rows, columns_of, read_rows
+from symgrove.estimators.input import checked_rows, columns_of, read_rows, ready
 from symgrove.estimators.left_out import score_kept_out, set_out_of_bag
 from symgrove.estimators.parameters import EvolutionParameters, check_shared, early_stopping_of
 from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
@@ -176,8 +176,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         self._compile()
         task, targets = self._encode(checked.y)
         rows = Rows(checked.X, targets, checked.weight, checked.positions)
-        mark = ""
-        saved = None
+        mark, saved = "", None
         if self.checkpoint is not None or self.warm_start:
             weight = np.zeros(0) if rows.weight is None else rows.weight
             arrays = {"X": rows.X, "targets": rows.targets, "weight": weight}
@@ -193,16 +192,15 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         if early is not None:
             training, held_out = split(training, early.validation_fraction, seed, "validation", task)
         self.columns_ = checked.columns.learned(training.X, training.weight)
-        training, held_out, kept_out = (self._with_features(r, checked.columns) for r in (training, held_out, kept_out))
+        task = self._with_transforms(task, training.targets)
+        training, held_out, kept_out = ready((training, held_out, kept_out), checked.columns, self.columns_, task)
         problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, checked.n_given)
         problem = problem._replace(n_copied=copied_bytes(rows, problem, (X, y, sample_weight)))
         return self._within_memory(problem), checkpoint
 
-    def _with_features(self, rows: Any, columns: TableColumns) -> Any:
-        """Rows that `columns` coded, with features."""
-        if rows is None:
-            return None
-        return rows._replace(X=self.columns_.features(columns.recoded(rows.X, self.columns_)))
+    def _with_transforms(self, task: Task, targets: Matrix) -> Task:
+        """The task, knowing how targets are transformed, which training rows say."""
+        return task
 
     def _within_memory(self, problem: Problem) -> Problem:
         """The problem on as many rows as the memory budget has room for, or a clear error."""
@@ -340,7 +338,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         self._learn(problem, left_out)
         self._held_out = score_kept_out(self, problem)
         self._seen = rows_seen(problem)
-        self._said = said_left_out(training.X, training.targets, None if left_out is None else left_out.prediction)
+        said = None if left_out is None else problem.task.in_units(left_out.prediction)
+        self._said = said_left_out(training.X, training.given_targets, said)
 
     def calibrate(self, X: Any, y: Any) -> Self:
         """Learn from rows that the model was not fitted on how sure it may be.
@@ -360,7 +359,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         X = self._check_predict(X)
         y, targets = checked_target(y, self.model_.task.classes)
         check_consistent_length(X, y)
-        self._calibrate(X, targets)
+        self._calibrate(X, self.model_.task.transformed(targets))
         self._seen = {**getattr(self, "_seen", {}), "calibration": seen_rows([(X, targets)])}
         return self
 
@@ -372,7 +371,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         second, or its probability. More: (n_classes, n_members, n_rows). Of a stack of Grove's ensembles, member k
         differs from the prediction as the k-th team of every one of them does.
         """
-        found = self._fitted_model().predict_members(self._check_predict(X), self._n_threads())
+        model = self._fitted_model()
+        found = model.task.in_units(model.predict_members(self._check_predict(X), self._n_threads()))
         return found[0] if len(found) == 1 else found
 
     def consensus(self, n_most: int | None = 10) -> list[Recurring]:
@@ -451,12 +451,12 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         _saving("pickles").restore(self)
 
     def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + display.members_as_html(vars(self).get("ensemble_"))
+        return super()._repr_html_inner() + display.members_as_html(vars(self))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         bundle = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
-            bundle["text/html"] += display.members_as_html(vars(self).get("ensemble_"))
+            bundle["text/html"] += display.members_as_html(vars(self))
         return bundle
 
     # Small things

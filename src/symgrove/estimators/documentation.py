@@ -93,6 +93,13 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "Share of the rows to keep out of the fit, for intervals with a guaranteed coverage (`predict_interval`) or "
         "for calibrated probabilities (classifiers).",
     ),
+    "target_transform": (
+        '"log", "box-cox" or None',
+        "What the target, which must be above 0, is transformed by before the fit: its logarithm, or the power of Box "
+        "and Cox that is likeliest on the training rows. Predictions, members, intervals and scores are in the "
+        "target's own units; formulas, the loss, and errors of members and fronts are of the transformed target. See "
+        "docs/losses.md.",
+    ),
     "early_stopping": (
         "bool",
         "Hold `validation_fraction` of the rows out of the whole evolution, stop after `n_generations_no_change` "

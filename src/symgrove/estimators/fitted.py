@@ -75,6 +75,20 @@ def target_names_of(estimator: Estimator) -> tuple[str, ...]:
     return task.target_names if isinstance(task, Regression) else ()
 
 
+def transformed_names_of(estimator: Estimator) -> list[str]:
+    """For each target what formulas are of, such as log(price), if it was transformed; y where no name is known."""
+    transforms = estimator.model_.task.transforms
+    table = table_of(estimator) or {}
+    names = target_names_of(estimator) or (str(table.get("target", "y")),)
+    return [inverse.of(name) for inverse, name in zip(transforms, names, strict=True)] if transforms else []
+
+
+def notes_on_formulas(estimator: Estimator) -> list[str]:
+    """What a reader of its formulas must know."""
+    given = [f"formulas give {name}, and predictions undo that" for name in transformed_names_of(estimator)]
+    return [*columns_of(estimator).notes, *given]
+
+
 def features_of(estimator: Estimator, table: Matrix) -> Matrix:
     """What its model reads, from a coded table."""
     return columns_of(estimator).features(np.asarray(table))

@@ -298,7 +298,7 @@ class GroveEstimator(Estimator):
         attributes = {
             "stacking_weights_": chosen.weights,
             "stacking_weight_sum_": float(np.sum([*chosen.weights.values()])),
-            "validation_score_": self._score_of(chosen.out_of_fold, problem.training),
+            "validation_score_": self._score_of(problem.task.in_units(chosen.out_of_fold), problem.training.in_units()),
             "strength_history_": around.histories,
         }
         left_out = LeftOut(chosen.out_of_fold, chosen.spread)

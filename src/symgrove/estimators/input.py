@@ -16,6 +16,7 @@ from symgrove.models.checked_rows import CheckedRows
 from symgrove.models.coding import coded, coded_for_fit, has_categories, raw_columns
 from symgrove.models.columns import TableColumns, plain_columns
 from symgrove.models.row_blocks import row_blocks
+from symgrove.models.task import Task
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
@@ -153,6 +154,14 @@ def read_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any, rules: d
         table, y, weight = table[rows], np.asarray(y)[rows], weight[rows]
     # One memory layout, so that frames and arrays give the same bits.
     return Checked(np.ascontiguousarray(table, dtype=np.float64), y, weight, rows, n_given, columns)
+
+
+def ready(parts: Sequence[Any], coded_by: TableColumns, columns: TableColumns, task: Task) -> list[Any]:
+    """Rows of tables that `coded_by` coded, where there are any, with features, and targets as the task has them."""
+    return [
+        rows and rows.transformed(task)._replace(X=columns.features(coded_by.recoded(rows.X, columns)))
+        for rows in parts
+    ]
 
 
 def _validated(own: Estimator, /, *given: Any, **rules: Any) -> Any:

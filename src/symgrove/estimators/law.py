@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from symgrove._checks import check_whole
 from symgrove.estimators.law_rules import check_rules
 from symgrove.estimators.left_out import SEARCH, held_out, score_of_search
-from symgrove.estimators.parameters import EvolutionParameters, check_choice, check_evolution
+from symgrove.estimators.parameters import EvolutionParameters, check_choice, check_evolution, check_transform
 from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
 from symgrove.estimators.units import check_units, units_of_fit, warn_without_formula
@@ -85,6 +85,9 @@ class LawRegressor(Regressor):
         Seconds after which the search ends with what it has.
     calibration : float, optional
         Share of the rows that is kept out of the fit, for intervals with a guarantee.
+    target_transform : "log", "box-cox" or None
+        As of the other estimators: formulas are of the transformed target, predictions in its own units. Not with
+        `units`.
     memory_budget : int, optional
         A fit is refused if this is below what a search needs at least, 600 MiB; many rows take more.
     n_jobs : int, optional
@@ -135,6 +138,7 @@ class LawRegressor(Regressor):
         categorical_features: Any = "from_dtype",
         max_time: float | None = None,
         calibration: float | None = None,
+        target_transform: str | None = None,
         memory_budget: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -151,6 +155,7 @@ class LawRegressor(Regressor):
         self.categorical_features = categorical_features
         self.max_time = max_time
         self.calibration = calibration
+        self.target_transform = target_transform
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -165,6 +170,9 @@ class LawRegressor(Regressor):
         check_choice("effort", self.effort, ("full", "quick"))
         shared = ("max_time", "calibration", "memory_budget", "n_jobs", "verbose")
         check_evolution(EvolutionParameters(**{name: getattr(self, name) for name in shared}))
+        check_transform(self)
+        if self.units is not None and self.target_transform is not None:
+            raise ValueError("units are those of y, and the fit is of the transformed y: set target_transform=None.")
 
     def _functions(self) -> tuple[str, ...]:
         given = (self.functions,) if isinstance(self.functions, str) else self.functions
@@ -203,12 +211,13 @@ class LawRegressor(Regressor):
         settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell, *rules)
         fronts = [find_front(problem, k, settings) for k in range(problem.task.n_targets)]
         warn_without_formula(units, [front.entries for front in fronts])
-        training = problem.training
+        training, task = problem.training, problem.task
+        assert isinstance(task, Regression)
         fallbacks = [float(np.average(target, weights=training.weight)) for target in training.targets]
         owners = [] if self.columns_.is_plain else [self.columns_.owners]
         importances = [
             np.array([
-                model_of(Regression(), fallbacks[k : k + 1], [entry]).importances(training.X, problem.seed, *owners)
+                model_of(task.of_one(k), fallbacks[k : k + 1], [entry]).importances(training.X, problem.seed, *owners)
                 for entry in front.entries
             ])
             for k, front in enumerate(fronts)
@@ -233,7 +242,8 @@ class LawRegressor(Regressor):
     def _set_front(self, searched: Searched) -> None:
         """Show what was searched; also after reading a file."""
         self._searched = searched
-        reading = self.model_.reading
+        reading, task = self.model_.reading, self.model_.task
+        assert isinstance(task, Regression)
         points = [
             [
                 FrontPoint(
@@ -241,7 +251,7 @@ class LawRegressor(Regressor):
                     error=float(np.sqrt(entry.error)),
                     held_out_error=float(np.sqrt(entry.held_out_error)),
                     description_length=entry.description,
-                    _model=model_of(Regression(), [fallback], [entry]).with_reading(
+                    _model=model_of(task.of_one(k), [fallback], [entry]).with_reading(
                         None if reading is None else reading.with_residual(np.sqrt(entry.error))
                     ),
                     _names=self._names,
@@ -249,7 +259,7 @@ class LawRegressor(Regressor):
                 )
                 for entry in entries
             ]
-            for entries, fallback in zip(searched.entries, searched.fallbacks, strict=True)
+            for k, (entries, fallback) in enumerate(zip(searched.entries, searched.fallbacks, strict=True))
         ]
         self.front_: Any = self._with_chosen(points)
 
@@ -308,6 +318,12 @@ class LawRegressor(Regressor):
         own = self._held_out
         if own is None or own["of"] != SEARCH or not before[0].held_out_error:
             return None
+        task, target = self.model_.task, None if self._searched is None else self._searched.held_out_target
+        if task.transforms:  # errors are of the transformed target, scores in units
+            said = after[0].held_out[None]
+            return (
+                None if target is None else held_out(task.out_of_bag_score(said, target[None], None), SEARCH, said.size)
+            )
         left = (1 - own["value"]) * after[0].held_out_error / before[0].held_out_error
         return held_out(1 - left, SEARCH, own["n_rows"])
 
@@ -318,7 +334,8 @@ class LawRegressor(Regressor):
         formulas = findings.formulas
         shown = to_text(formulas.forest, formulas.with_values(best.root, best.values), None, 4)
         error = np.sqrt(best.error)
-        say(type(self).__name__, f"{step}: {shown[:100]} (training RMSE {error:.4g}, in units of y)")
+        unit = self._fitted_target
+        say(type(self).__name__, f"{step}: {shown[:100]} (training RMSE {error:.4g}, in units of {unit})")
 
 
 def _said_of(said: Matrix, places: NDArray[np.intp], training: Rows) -> LeftOut:

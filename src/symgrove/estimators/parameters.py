@@ -29,6 +29,7 @@ from symgrove.fitness.named_losses import LOSSES
 from symgrove.fitness.row_loss import OwnRowLoss, row_loss
 from symgrove.forest.primitives import PAPER_FUNCTIONS, PROTECTION_EPSILON, PrimitiveSet
 from symgrove.models.ensemble import COMBINE
+from symgrove.models.target_transform import TRANSFORMS
 
 Class = TypeVar("Class")
 
@@ -102,6 +103,7 @@ def check_evolution(p: EvolutionParameters) -> None:
     check_number("calibration", p.calibration, 0, 1, is_optional=True)
     check_whole("memory_budget", p.memory_budget, 1, is_optional=True)
     check_whole("verbose", int(p.verbose) if isinstance(p.verbose, bool) else p.verbose, 0)
+    check_transform(p)
     check_dtype(p.dtype)
     check_engine(p.engine)
     is_whole = isinstance(p.n_jobs, (int, np.integer)) and not isinstance(p.n_jobs, bool)
@@ -112,6 +114,19 @@ def check_evolution(p: EvolutionParameters) -> None:
         raise ValueError(f"callbacks must be a function or a list of functions, got {p.callbacks!r}.")
     if p.checkpoint is not None:
         check_path(p.checkpoint)
+
+
+def check_transform(p: Any) -> None:
+    """What becomes of the target of regressors before the fit, and losses that do not go with it."""
+    given = getattr(p, "target_transform", None)
+    if given is None:
+        return
+    if not (isinstance(given, str) and given in TRANSFORMS):
+        raise ValueError(f"target_transform must be None, {' or '.join(map(repr, TRANSFORMS))}, got {given!r}.")
+    if isinstance(getattr(p, "loss", None), str) and p.loss == "poisson":
+        raise ValueError("loss='poisson' has a logarithm as its link already: set target_transform=None.")
+    if getattr(p, "huber_delta", None) is not None:
+        raise ValueError("huber_delta is in units of y, and the fit is of the transformed y: leave it None.")
 
 
 def check_programs(p: ProgramParameters) -> None:

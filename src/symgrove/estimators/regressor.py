@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from symgrove._checks import check_number, numeric_vector
 from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.input import check_no_dates, columns_of
-from symgrove.estimators.parameters import check_choice
+from symgrove.estimators.parameters import check_choice, with_parameters
 from symgrove.estimators.sklearn_types import RegressorMixin
 from symgrove.estimators.told import ShownErrors
 from symgrove.methods.problem import Problem
@@ -23,17 +24,20 @@ from symgrove.models.intervals import Intervals, learn_from_left_out
 from symgrove.models.mixture import Mixture
 from symgrove.models.model import LeftOut
 from symgrove.models.plan import Plan
-from symgrove.models.task import Task, encode_numbers
+from symgrove.models.row_blocks import row_blocks
+from symgrove.models.target_transform import learn_transform
+from symgrove.models.task import Regression, Task, encode_numbers
 
 METHODS = ("auto", *SOURCES)
 _ONE_EACH = "Fit a model for each column."
+ROWS_AT_A_TIME = 4096  # whose members are brought back into units
 
 
+@with_parameters
 class Regressor(RegressorMixin, Estimator):
     """Base of the estimators that predict a number."""
 
-    _uncertainty: Intervals | None
-    _target_names: tuple[str, ...]  # names of several targets
+    target_transform: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -43,25 +47,33 @@ class Regressor(RegressorMixin, Estimator):
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
         return encode_numbers(y, self._target_names if y.ndim == 2 else ())
 
+    def _with_transforms(self, task: Task, targets: Matrix) -> Task:
+        if self.target_transform is None:
+            return task
+        assert isinstance(task, Regression)
+        return replace(task, transforms=tuple(learn_transform(self.target_transform, y) for y in targets))
+
     def _check_target(self, y: Any) -> dict[str, Any]:
         given = np.asarray(y)
         check_no_dates("y", given)
-        self._target_names = _names_of_columns(y, given)
+        self._target_names: tuple[str, ...] = _names_of_columns(y, given)
         if self._target_names and self.calibration is not None:
             raise ValueError(f"calibration is for one target, and y has {len(self._target_names)} columns. {_ONE_EACH}")
         return {"y_numeric": True, "multi_output": bool(self._target_names)}
 
     def _shown_errors(self, problem: Problem, errors: Matrix) -> ShownErrors:
-        loss = getattr(self, "loss", None)
+        loss, in_units = getattr(self, "loss", None), f" (in units of {self._fitted_target})"
         if loss is None or loss == "squared":
-            return ShownErrors("RMSE", np.sqrt(errors), " (in units of y)")
-        unit = "" if loss == "huber" or not isinstance(loss, str) else " (in units of y)"
+            return ShownErrors("RMSE", np.sqrt(errors), in_units)
+        unit = "" if loss == "huber" or not isinstance(loss, str) else in_units
         return ShownErrors("mean loss" if unit == "" else f"mean {loss} error", errors, unit)
 
     def _learn(self, problem: Problem, left_out: LeftOut | None) -> None:
         if problem.task.n_targets > 1:
             self._uncertainty = None
             return
+        if left_out is not None:
+            left_out = left_out._replace(prediction=_within_limits(problem.task, left_out.prediction))
         self._uncertainty = learn_from_left_out(left_out, problem.training.targets[0], problem.seed)
         if problem.kept_out is not None:
             self._calibrate(problem.kept_out.X, problem.kept_out.targets)
@@ -71,7 +83,7 @@ class Regressor(RegressorMixin, Estimator):
         return super().calibrate(X, y)
 
     def _calibrate(self, X: Matrix, targets: Matrix) -> None:
-        prediction, spread = self.model_.predict_with_spread(X, self._n_threads())
+        prediction, spread = self._as_fitted(X)
         with np.errstate(all="ignore"):
             residuals = targets[0] - prediction
         self._uncertainty = self._intervals.learn("conformal", residuals, spread)
@@ -102,6 +114,9 @@ class Regressor(RegressorMixin, Estimator):
         """
         X = self._check_predict(X)
         n_targets = self.model_.task.n_targets
+        if return_std and self.model_.task.transforms:
+            prediction = self.model_.task.as_users_see(self.model_.predict(X, self._n_threads()))
+            return prediction, self._spread_in_units(X)
         if return_std and n_targets == 1:
             return self.model_.predict_with_spread(X, self._n_threads())
         if return_std:
@@ -133,7 +148,7 @@ class Regressor(RegressorMixin, Estimator):
         factor = scores.factor(coverage)
         _warn_if_infinite(factor, scores, coverage)
         reach = factor * scores.widths.of(spread)
-        return np.stack([prediction - reach, prediction + reach], axis=1)
+        return self._ends_in_units(np.stack([prediction - reach, prediction + reach], axis=1))
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), method: str = "auto") -> Matrix:
         """Quantiles of the target, from the same residuals as intervals, with their signs.
@@ -156,7 +171,7 @@ class Regressor(RegressorMixin, Estimator):
         factors = [scores.quantile(level) for level in levels.tolist()]
         for level, factor in zip(levels.tolist(), factors, strict=True):
             _warn_if_infinite(factor, scores, max(level, 1 - level))
-        return prediction[:, None] + scores.widths.of(spread)[:, None] * np.array(factors)
+        return self._ends_in_units(prediction[:, None] + scores.widths.of(spread)[:, None] * np.array(factors))
 
     def predict_distribution(self, X: Any, method: str = "auto") -> Mixture:
         """The target's distribution on each row: a mixture of normal distributions around the members' predictions.
@@ -169,8 +184,15 @@ class Regressor(RegressorMixin, Estimator):
         Returns
         -------
         distribution : Mixture
-            With `mean`, `std`, `log_density(y)`, `log_likelihood(y)`, `cdf(y)`, `quantile(level)`, `sample(n)`.
+            With `mean`, `std`, `log_density(y)`, `log_likelihood(y)`, `cdf(y)`, `quantile(level)`, `sample(n)`. Not
+            of models that transform their target.
         """
+        check_is_fitted(self)
+        if self.model_.task.transforms:
+            raise ValueError(
+                "the distribution would be of the transformed target; `predict_interval` and `predict_quantiles` are "
+                "in the target's own units. For a distribution, fit with target_transform=None."
+            )
         noise = self._calibration(method).noise
         X = self._check_predict(X)
         members = self.model_.predict_members(X, self._n_threads())[0]
@@ -179,7 +201,31 @@ class Regressor(RegressorMixin, Estimator):
 
     def _scored(self, X: Any, method: str) -> tuple[ConformalScores, Matrix, Matrix]:
         scores = self._calibration(method).scores
-        return scores, *self.model_.predict_with_spread(self._check_predict(X), self._n_threads())
+        return scores, *self._as_fitted(self._check_predict(X))
+
+    # Transformed targets
+
+    @property
+    def _fitted_target(self) -> str:
+        """What a fit is of."""
+        return {None: "y", "log": "log(y)"}.get(self.target_transform, "the Box-Cox transform of y")
+
+    def _as_fitted(self, X: Matrix) -> tuple[Matrix, Matrix]:
+        """Predictions and spread of the one target, transformed if it was for the fit."""
+        prediction, spread = self.model_.predict_with_spread(X, self._n_threads())
+        return _within_limits(self.model_.task, prediction[None])[0], spread
+
+    def _ends_in_units(self, ends: Matrix) -> Matrix:
+        """Ends of intervals, or quantiles: transforms keep their order."""
+        inverse = self.model_.task.inverse_of(0)
+        return ends if inverse is None else inverse.undo_ends(ends)
+
+    def _spread_in_units(self, X: Matrix) -> Matrix:
+        """Standard deviation of the members' predictions, a row for each row."""
+        task, found = self.model_.task, np.empty((self.model_.task.n_targets, len(X)))
+        for rows in row_blocks(len(X), ROWS_AT_A_TIME):
+            found[:, rows] = task.in_units(self.model_.predict_members(X[rows], self._n_threads())).std(axis=1)
+        return found[0] if len(found) == 1 else np.ascontiguousarray(found.T)
 
     def _check_one_target(self) -> None:
         check_is_fitted(self)
@@ -191,6 +237,13 @@ class Regressor(RegressorMixin, Estimator):
         self._check_one_target()
         check_choice("method", method, METHODS)
         return self._intervals.calibration(method)
+
+
+def _within_limits(task: Task, predictions: Matrix) -> Matrix:
+    """Transformed predictions of every target, as far as they count."""
+    if not task.transforms:
+        return predictions
+    return np.stack([inverse.clip(own) for inverse, own in zip(task.transforms, predictions, strict=True)])
 
 
 def _names_of_columns(y: Any, given: NDArray[Any]) -> tuple[str, ...]:

@@ -61,6 +61,8 @@ def comparable(parameters: dict[str, Any]) -> dict[str, Any]:
     kept["functions"] = [getattr(f, "function", f) or f.name for f in functions]
     if "loss" in kept:
         kept["loss"] = getattr(kept["loss"], "function", kept["loss"])
+    if kept.get("target_transform") is None:  # as it was before there were any
+        kept.pop("target_transform", None)
     if not isinstance(kept["random_state"], (int, np.integer, type(None))):
         kept["random_state"] = "generator"  # its seed is drawn once and saved
     return kept

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from symgrove.export.writing import (
+    Undoing,
     fill,
     number,
     plain_inputs,
@@ -24,6 +25,7 @@ _CALLS = {
     "finite": "sg_finite({0}, {n0})",
 }
 _HELPERS = {"finite": "static double sg_finite(double a, double other) { return isfinite(a) ? a : other; }"}
+_UNDOING = Undoing("sg_within({0}, {1}, {2})", "exp({0})", "pow({0}, {1})", number)
 STATEMENTS = 200  # in one function
 MOST_STATEMENTS = 10_000  # steps; of more, compilers would take many seconds, and a loop goes through a list of them
 _WITHIN = "static double sg_within(double a, double low, double high) { return a < low ? low : a > high ? high : a; }"
@@ -180,9 +182,10 @@ def to_c(plan: Plan, version: str) -> str:
             body += _combine(label, block)
             if target.base is not None:
                 terms.append(f" + {number(target.weights[level])} * (b{label} - {number(target.base)})")
-        body.append(f"y[{k}] = " + (f"b{k}_0;" if target.base is None else f"{number(target.base)}{''.join(terms)};"))
+        found = f"b{k}_0" if target.base is None else f"{number(target.base)}{''.join(terms)}"
+        body.append(f"y[{k}] = {_UNDOING.write(target.inverse, found)};")
     helpers = step_helpers(plan, "c", _HELPERS)
-    has_within = any(step.name == "within" for step in plan.steps)
+    has_within = any(step.name == "within" for step in plan.steps) or any(t.inverse for t in plan.targets)
     if has_within or any(block.head in ("within", "share", "logistic", "exponential") for block in plan.blocks):
         helpers.append(_WITHIN)
     given = _given(plan)

@@ -15,6 +15,7 @@ from symgrove.forest.latex import DIGITS, latex_name, latex_number
 from symgrove.forest.primitive_table import Primitive
 from symgrove.forest.text import is_indicator
 from symgrove.models.plan import MemberBlock, Plan, Step
+from symgrove.models.target_transform import TargetTransform
 
 # Characters of an expression that is written inside another; a distance should stand on one line.
 LONGEST = 200
@@ -81,7 +82,8 @@ def equations(plan: Plan, style: str = "text", digits: int | None = None) -> str
             start = len(members)
             members += [_member(own, block, j, written.text_of) for j in range(len(block.rows))]
             names.append(_combined(own, block, [own.label("m", start + j + 1) for j in range(len(block.rows))]))
-        results.append(f"{_result_name(own, plan, k)} = {_target(own, target.base, target.weights, names)}")
+        result = _undone(own, target.inverse, _target(own, target.base, target.weights, names))
+        results.append(f"{_result_name(own, plan, k)} = {result}")
     rows = [
         *steps["dimension"],
         *steps["distance"],
@@ -148,6 +150,17 @@ def _target(own: _Style, base: float | None, weights: tuple[float, ...], blocks:
     if abs(rest) > 1e-12 or not terms:
         terms.insert(0, own.number(rest * base))
     return " + ".join(terms)
+
+
+def _undone(own: _Style, inverse: TargetTransform | None, text: str) -> str:
+    """A target in its own units."""
+    if inverse is None:
+        return text
+    inside = own.call("clip", [text, own.number(inverse.low), own.number(inverse.high)])
+    if inverse.power == 0:
+        return own.call("exp", [inside])
+    base = f"{own.number(1.0)} + {own.number(inverse.power)}{own.times}{inside}"
+    return own.call("power", [base, own.number(1.0 / inverse.power)])
 
 
 def _member(own: _Style, block: MemberBlock, j: int, text_of: dict[int, str]) -> str:

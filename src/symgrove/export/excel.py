@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, WriteOnlyCell
 
-from symgrove.export.writing import fill, plain_inputs, repeating, step_templates, write_steps
+from symgrove.export.writing import Undoing, fill, plain_inputs, repeating, step_templates, write_steps
 from symgrove.models.plan import MemberBlock, Plan, Step
 
 LONGEST_CELL = 8000
@@ -161,6 +161,8 @@ class _Layout:
                     f"{_number(w)}*({b}-{_number(target.base)})" for w, b in zip(target.weights, levels, strict=True)
                 ]
                 result = "+".join([_number(target.base), *terms])
+            if target.inverse is not None:
+                result = _UNDOING.write(target.inverse, self._add(f"target {k}, transformed", result))
             self.results.append(self._add(f"target {k}", result))
         self.raised = []
         if plan.correction is not None:
@@ -289,6 +291,9 @@ def _shares(results: list[str]) -> list[str]:
 def _number(value: float) -> str:
     text = repr(float(value)).upper()
     return f"({text})" if text[0] == "-" else text
+
+
+_UNDOING = Undoing("MIN(MAX({0},{1}),{2})", "EXP({0})", "{0}^{1}", _number)
 
 
 def _literal(value: object) -> str:

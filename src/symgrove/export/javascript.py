@@ -51,7 +51,7 @@ const symgroveModel = (() => {{
 {state}  const targets = (x) => {{
     {body}
   }};
-{foot}
+{undoing}{foot}
 }})();
 if (typeof module !== "undefined") module.exports = symgroveModel;
 """
@@ -63,13 +63,24 @@ _SPREAD = """  let spread = 0;  // of the members, of the last row
     return orElse(Math.sqrt(mean(finite.map((a) => (a - centre) ** 2))), 0);
   };
 """
-_REGRESSION = """  const predict = (row) => targets(numbersOf(row))[0];
+_AS_THEY_ARE = """  const [clipped, undone, inUnits] = [(v) => v, (v) => v, (y) => y];
+"""
+_TRANSFORMED = """  // Of each target: the power of Box and Cox (0: the logarithm), limits of transformed predictions.
+  const transforms = %s;
+  const clipped = (v, k) => within(v, transforms[k][1], transforms[k][2]);
+  const undone = (v, k) => {
+    const power = transforms[k][0];
+    return power === 0 ? Math.exp(v) : Math.pow(Math.max(power * v + 1, 0), 1 / power);
+  };
+  const inUnits = (y) => y.map((v, k) => undone(clipped(v, k), k));
+"""
+_REGRESSION = """  const predict = (row) => inUnits(targets(numbersOf(row)))[0];
   return {features, predict, numbersOf};"""
 _SEVERAL = """  const targetNames = %s;
   // Predictions in the order of symgroveModel.targets.
-  const predict = (row) => targets(numbersOf(row));
+  const predict = (row) => inUnits(targets(numbersOf(row)));
   return {features, targets: targetNames, predict};"""
-_INTERVALS = """  const predict = (row) => targets(numbersOf(row))[0];
+_INTERVALS = """  const predict = (row) => inUnits(targets(numbersOf(row)))[0];
   // Widths of intervals that hold 0.001, 0.002, ..., 0.999 of new values, in units of floor + slope * spread of the
   // members; null is infinite. A coverage in between is rounded up.
   const widths = %s;
@@ -77,10 +88,11 @@ _INTERVALS = """  const predict = (row) => targets(numbersOf(row))[0];
     const place = Math.ceil(1000 * coverage - 1e-9);
     if (!(place >= 1 && place <= 999)) throw new RangeError("coverage must be above 0 and at most 0.999");
     spread = 0;
-    const prediction = targets(numbersOf(row))[0];
+    const prediction = clipped(targets(numbersOf(row))[0], 0);
     const factor = widths.factors[place - 1];
     const reach = factor === null ? Infinity : factor * (widths.floor + widths.slope * spread);
-    return {prediction, lower: prediction - reach, upper: prediction + reach};
+    const [found, lower, upper] = [prediction, prediction - reach, prediction + reach].map((v) => undone(v, 0));
+    return {prediction: found, lower, upper};
   };
   return {features, predict, predictInterval, numbersOf};"""
 _CLASSES = """  const shares = (row) => {
@@ -146,6 +158,7 @@ def to_javascript(plan: Plan, version: str) -> str:
         tables="\n".join(tables),
         state=_SPREAD if has_spread else "",
         body="\n    ".join(body),
+        undoing=_undoing(plan),
         foot=_regression(plan) if plan.classes is None else _CLASSES % json.dumps(_correction(plan)),
     )
 
@@ -168,6 +181,15 @@ def _making(plan: Plan) -> list[str]:
         if column.has_indicator:
             found.append(f"{is_missing} ? 1 : 0")
     return found
+
+
+def _undoing(plan: Plan) -> str:
+    """Functions that bring targets back into their own units."""
+    if plan.classes is not None:
+        return ""
+    if not any(target.inverse for target in plan.targets):
+        return _AS_THEY_ARE
+    return _TRANSFORMED % json.dumps([target.inverse for target in plan.targets])
 
 
 def _correction(plan: Plan) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from onnx import checker, helper
 from symgrove.export.onnx_steps import Nodes, StepRows, add_steps
 from symgrove.export.writing import plain_inputs
 from symgrove.models.plan import MemberBlock, Plan
+from symgrove.models.target_transform import TargetTransform
 
 OPSET = 18
 IR_VERSION = 9  # what runtimes of the last years read
@@ -65,18 +66,29 @@ def _block_graph(plan: Plan) -> Any:
     for target in plan.targets:
         blocks = [_block(nodes, block, results, features) for block in target.blocks]
         if target.base is None:
-            targets.append(blocks[0])
+            targets.append(_undone(nodes, target.inverse, blocks[0]))
             continue
         base = nodes.scalar(target.base)
         total = op("Transpose", nodes.repeat([target.base], features), perm=[1, 0])
         for weight, block in zip(target.weights, blocks, strict=True):
             total = op("Add", total, op("Mul", nodes.scalar(weight), op("Sub", block, base)))
-        targets.append(total)
+        targets.append(_undone(nodes, target.inverse, total))
     nodes.nodes.append(helper.make_node("Concat", targets, ["sg_targets"], axis=1))
     double = _TYPES["float64"]
     inputs = [helper.make_tensor_value_info("sg_rows", double, ["size", len(plan.features)])]
     outputs = [helper.make_tensor_value_info("sg_targets", double, ["size", len(plan.targets)])]
     return helper.make_graph(nodes.nodes, "block", inputs, outputs, nodes.tensors())
+
+
+def _undone(nodes: Nodes, inverse: TargetTransform | None, value: str) -> str:
+    """A target in its own units."""
+    if inverse is None:
+        return value
+    inside = nodes.within(value, nodes.scalar(inverse.low), nodes.scalar(inverse.high))
+    if inverse.power == 0:
+        return nodes.op("Exp", inside)
+    base = nodes.op("Add", nodes.op("Mul", inside, nodes.scalar(inverse.power)), nodes.scalar(1.0))
+    return nodes.op("Pow", base, nodes.scalar(1.0 / inverse.power))
 
 
 def _features(nodes: Nodes, plan: Plan, X: str) -> str:

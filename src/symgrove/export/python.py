@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from symgrove.export.writing import number, repeating, step_helpers, step_templates, write_calls, write_steps
+from symgrove.export.writing import Undoing, number, repeating, step_helpers, step_templates, write_calls, write_steps
 from symgrove.models.date_text import date_parts, parse_date
 from symgrove.models.number_text import NumberFormat, parse_number
 from symgrove.models.plan import MemberBlock, Plan
@@ -19,6 +19,7 @@ _CALLS = {
     "within": "np.clip({0}, {n0}, {n1})",
     "finite": "_finite({0}, {n0})",
 }
+_UNDOING = Undoing("np.clip({0}, {1}, {2})", "np.exp({0})", "np.power({0}, {1})", number)
 _HELPERS = {"finite": "def _finite(a, other):\n    return np.where(np.isfinite(a), a, other)"}
 
 _PARTS = {
@@ -191,7 +192,7 @@ def to_python(plan: Plan, version: str) -> str:
             values = ", ".join(written.text_of[value] for value in block.values)
             lines.append(f"values = [{values}]")
             lines.append(f"b{label} = {_combine(label, block)}")
-        bodies.append(_target(k, target.base, target.weights))
+        bodies.append(f"y{k} = {_UNDOING.write(target.inverse, _target(k, target.base, target.weights))}")
     classes = "" if plan.classes is None else f"CLASSES = {plan.classes!r}\n"
     classes += f"TARGETS = {plan.target_names!r}\n" if plan.target_names else ""
     foot = _FOOT_SEVERAL if plan.target_names else _FOOT_REGRESSION
@@ -318,6 +319,6 @@ def _parts(plan: Plan) -> list[str]:
 
 def _target(k: int, base: float | None, weights: tuple[float, ...]) -> str:
     if base is None:
-        return f"y{k} = b{k}_0"
+        return f"b{k}_0"
     terms = "".join(f" + {number(w)} * (b{k}_{level} - {number(base)})" for level, w in enumerate(weights))
-    return f"y{k} = {number(base)}{terms}"
+    return f"{number(base)}{terms}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from symgrove.export.sql_columns import features_of, literal, number
 from symgrove.export.sql_texts import with_numbers
-from symgrove.export.writing import Written, fill, repeating, step_templates, used_primitives, write_steps
+from symgrove.export.writing import Undoing, Written, fill, repeating, step_templates, used_primitives, write_steps
 from symgrove.forest.templates import DIALECTS, repeats_an_operand
 from symgrove.models.plan import MemberBlock, Plan, Row, Step
 
@@ -36,6 +36,9 @@ _OWN = {
         "within": "(CASE WHEN isnan({0}) THEN {0} WHEN {0} < {n0} THEN {n0} WHEN {0} > {n1} THEN {n1} ELSE {0} END)",
     },
 }
+
+
+_UNDOING = Undoing(_CALLS["within"].replace("n0", "1").replace("n1", "2"), "exp({0})", "pow({0}, {1})", number)
 
 
 def _repeating(plan: Plan) -> set[str]:
@@ -127,6 +130,9 @@ class _Query:
                     self._add_block(f"{k}_{level}", block)
             results.append(self._target(k, target.base, target.weights))
         self._next([f"{text} AS {p}y{k}" for k, text in enumerate(results)], keep=[])
+        if any(target.inverse for target in self.plan.targets):  # once more: limits repeat what they are for
+            units = [_UNDOING.write(target.inverse, f"{p}y{k}") for k, target in enumerate(self.plan.targets)]
+            self._next([f"{text} AS {p}y{k}" for k, text in enumerate(units)], keep=[])
         self.others = [f"{p}y{k}" for k in range(len(results))]
         if len(self.tables) > MOST_TABLES[self.dialect]:
             raise ValueError(

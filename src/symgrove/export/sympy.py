@@ -10,6 +10,7 @@ import sympy
 from symgrove._checks import check_whole
 from symgrove.forest.as_sympy import apply, rounded, symbol
 from symgrove.models.plan import MemberBlock, Plan, Step
+from symgrove.models.target_transform import TargetTransform
 
 MOST_NODES = 30_000
 _ADVICE = "Make the model smaller first, with symgrove.simplify_ensemble, or export to 'text'."
@@ -53,13 +54,11 @@ def _expressions(plan: Plan) -> Any:
     targets = []
     for target in plan.targets:
         blocks = [_block(block, steps) for block in target.blocks]
-        if target.base is None:
-            targets.append(blocks[0])
-        else:
+        found = blocks[0]
+        if target.base is not None:
             base = sympy.Float(target.base)
-            targets.append(
-                base + sum((w * (b - base) for w, b in zip(target.weights, blocks, strict=True)), sympy.S.Zero)
-            )
+            found = base + sum((w * (b - base) for w, b in zip(target.weights, blocks, strict=True)), sympy.S.Zero)
+        targets.append(undone(target.inverse, found))
     if plan.classes is None:
         return targets if plan.target_names else targets[0]
     if len(targets) == 1:
@@ -72,6 +71,16 @@ def _expressions(plan: Plan) -> Any:
     power, weights, floor = plan.correction
     raised = [w * sympy.Max(s, sympy.Float(floor)) ** power for s, w in zip(shares, weights.tolist(), strict=True)]
     return [r / sum(raised, sympy.S.Zero) for r in raised]
+
+
+def undone(inverse: TargetTransform | None, found: Any) -> Any:
+    """A target in its own units."""
+    if inverse is None:
+        return found
+    inside = _OPERATIONS["within"](found, sympy.Float(inverse.low), sympy.Float(inverse.high))
+    if inverse.power == 0:
+        return sympy.exp(inside)
+    return (1 + sympy.Float(inverse.power) * inside) ** sympy.Float(1.0 / inverse.power)
 
 
 # Steps that are no primitives.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from symgrove.forest.primitive_table import Primitive
 from symgrove.forest.templates import DIALECTS, repeats_an_operand
 from symgrove.models.plan import Plan, Step
+from symgrove.models.target_transform import TargetTransform
 
 LONGEST = 160  # characters of an expression that is written inside another
 Write = Callable[[Step, list[str]], str]
@@ -83,6 +84,26 @@ def write_steps(
             text, needs = name(i), frozenset([i])
         text_of[i], needs_of[i] = text, needs
     return Written(assignments, text_of, needs_of)
+
+
+class Undoing(NamedTuple):
+    """How a language writes that a transform of the target is undone: templates of a value within two limits, of an
+    exponential, and of a power."""
+
+    within: str
+    exponential: str
+    power: str
+    number: Callable[[float], str]
+
+    def write(self, inverse: TargetTransform | None, text: str) -> str:
+        """A target in its own units, from its text as the model has it."""
+        if inverse is None:
+            return text
+        inside = self.within.format(text, self.number(inverse.low), self.number(inverse.high))
+        if inverse.power == 0:
+            return self.exponential.format(inside)
+        base = f"({self.number(1.0)} + {self.number(inverse.power)} * {inside})"
+        return self.power.format(base, self.number(1.0 / inverse.power))
 
 
 def plain_inputs(plan: Plan) -> list[str]:

@@ -219,6 +219,10 @@ def _backwards(plan: Plan, values: list[Matrix], target: PlanTarget, X: Matrix) 
             slope = _apply(derivative, step, values)
             # A root of zero has no slope; mostly it is one of x - x, which is zero all around.
             adjoint[arg] = adjoint.get(arg, 0.0) + np.where(np.isfinite(slope), own * slope, 0.0)
+    if target.inverse is not None:
+        _, low, high = target.inverse
+        slope = np.where(_is_inside(total, low, high), target.inverse.slope(total), 0.0)
+        return target.inverse.undo(total), result * slope[:, None]
     return total, result
 
 

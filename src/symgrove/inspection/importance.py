@@ -81,7 +81,7 @@ def permutation_importance(
     marks = seen_by(model).get("fit")
     if marks is not None and not np.isin(marks_of(features_of(model, X), targets), marks).all():
         raise ValueError("these are not the rows of the fit: out of bag, X and y must be the same rows.")
-    drops = _out_of_bag(model, X, targets, outside.masks(), n_repeats, random_state)
+    drops = _out_of_bag(model, X, model.model_.task.transformed(targets), outside.masks(), n_repeats, random_state)
     return Importance(drops.mean(axis=0), drops.std(axis=0), labels_of(model))
 
 

@@ -54,6 +54,7 @@ def standard_errors(model: Estimator, X: Any, y: Any) -> FormulaErrors:
     y : array-like of shape (n_rows,)
     """
     table, _, targets = rows_and_target(model, X, y)
+    targets = model.model_.task.transformed(targets)
     found = model.model_.as_sum()
     if found is None or model.model_.has_link:
         raise ValueError(

@@ -20,17 +20,37 @@ _PARAMETERS = {
 
 
 class Rows(NamedTuple):
-    """Checked rows of data: targets is (n_targets, n_rows), `positions` are those in what the user gave."""
+    """Checked rows of data: targets is (n_targets, n_rows), `positions` are those in what the user gave.
+
+    `own_targets` are in the user's units, where `targets` are transformed.
+    """
 
     X: Matrix
     targets: Matrix
     weight: Matrix | None
     positions: NDArray[np.intp]
+    own_targets: Matrix | None = None
+
+    @property
+    def given_targets(self) -> Matrix:
+        """In the user's units."""
+        return self.targets if self.own_targets is None else self.own_targets
+
+    def transformed(self, task: Task) -> Rows:
+        """With targets as the task transforms them."""
+        return (
+            self._replace(targets=task.transformed(self.targets), own_targets=self.targets) if task.transforms else self
+        )
+
+    def in_units(self) -> Rows:
+        """Undo `transformed`."""
+        return self._replace(targets=self.given_targets, own_targets=None)
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.X[rows], self.targets[:, rows], weight, self.positions[rows])
+        own = None if self.own_targets is None else self.own_targets[:, rows]
+        return Rows(self.X[rows], self.targets[:, rows], weight, self.positions[rows], own)
 
 
 class Problem(NamedTuple):
@@ -92,6 +112,6 @@ def rows_seen(problem: Problem) -> dict[str, Any]:
     used = [problem.training, *([problem.held_out] if problem.held_out is not None else [])]
     kept_out = problem.kept_out
     return {
-        "fit": seen_rows([(rows.X, rows.targets) for rows in used]),
-        "calibration": None if kept_out is None else seen_rows([(kept_out.X, kept_out.targets)]),
+        "fit": seen_rows([(rows.X, rows.given_targets) for rows in used]),
+        "calibration": None if kept_out is None else seen_rows([(kept_out.X, kept_out.given_targets)]),
     }

@@ -78,7 +78,7 @@ def evolutions_of(
     problem: Problem, evaluation: Evaluation, make: Callable[[TargetSetup], ProgramMethod]
 ) -> SideBySide[ProgramMethod]:
     """An evolution of programs for each target."""
-    X, targets, weight, _ = problem.training
+    X, targets, weight = problem.training[:3]
     standardization = standardization_of(X, weight) if evaluation.standardize else no_standardization(X.shape[1])
     columns = features_by_column(X, check_dtype(evaluation.dtype), standardization.apply)
     seed = problem.seed

@@ -105,7 +105,8 @@ class FrontPoint(Shown):
             X = X[[column.name for column in self._columns]]
         table = np.asarray(X) if isinstance(X, CheckedRows) else coded(X, self._columns)
         said = self.model.predict(self._columns.features(table))
-        return said[0] if len(said) == 1 else self.model.task.as_users_see(said)
+        is_share = self.model.task.classes is not None and len(said) == 1
+        return said[0] if is_share else self.model.task.as_users_see(said)
 
 
 class Front(Sequence[FrontPoint]):

@@ -56,8 +56,8 @@ class MeanOfMembers(NamedTuple):
 class Model(ABC):
     """What a fitted estimator is made of.
 
-    Predictions of classes are shares before they are corrected and divided by their sum. `names` are those of the
-    features, or None.
+    Predictions of classes are shares before they are corrected and divided by their sum; of a target that was
+    transformed they are transformed, as the task knows. `names` are those of the features, or None.
 
     Attributes
     ----------
@@ -186,7 +186,8 @@ class Model(ABC):
         """
         columns = columns if isinstance(columns, TableColumns) else plain_columns(columns)
         graph = Graph()
-        targets = self.plan_targets(graph)
+        made = enumerate(self.plan_targets(graph))
+        targets = tuple(target._replace(inverse=self.task.inverse_of(k)) for k, target in made)
         classes = plain_labels(self.task.classes)
         steps, features = graph.steps, columns.labels
         names = [] if classes is not None or self.task.targets is None else self.task.targets.tolist()

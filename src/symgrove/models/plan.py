@@ -2,7 +2,7 @@
 
     steps    = a shared graph of scalar operations: features, constants, primitives, clips
     block    = members, each a weighted sum of steps, and how they are combined to one number
-    target   = base + sum of weight * (block - base)
+    target   = base + sum of weight * (block - base), its transform undone
     plan     = targets, and what they mean: a number, or probabilities of classes
 
 Operations are in the order of `predict`, so that a target language with IEEE doubles gives the same up to the rounding
@@ -24,6 +24,7 @@ from symgrove.models.columns import TableColumns, plain_columns
 from symgrove.models.conformal import ConformalScores
 from symgrove.models.probabilities import Correction
 from symgrove.models.standardization import Standardization
+from symgrove.models.target_transform import TargetTransform
 
 Matrix = NDArray[np.float64]
 
@@ -86,11 +87,12 @@ class MemberBlock:
 
 
 class PlanTarget(NamedTuple):
-    """base + sum of weight * (block - base), or the only block if `base` is None."""
+    """base + sum of weight * (block - base), or the only block if `base` is None; then `inverse` undoes a transform."""
 
     base: float | None
     weights: tuple[float, ...]
     blocks: tuple[MemberBlock, ...]
+    inverse: TargetTransform | None = None
 
 
 @dataclass(frozen=True)

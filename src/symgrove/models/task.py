@@ -20,6 +20,7 @@ from symgrove.blas import product
 from symgrove.fitness.losses import THRESHOLD, ClassificationError, Loss, MeanSquaredError
 from symgrove.models.checked_rows import class_places, class_targets
 from symgrove.models.ensemble import clipped, votes_of
+from symgrove.models.target_transform import TargetTransform
 
 Matrix = NDArray[np.float64]
 # What is done with members' outputs before they are combined; None: nothing.
@@ -68,12 +69,33 @@ class Task(ABC):
     def as_users_see(self, prediction: Matrix) -> Matrix:
         """Predictions of every target as `predict` or `predict_proba` give them: a row for each row."""
 
+    @property
+    def transforms(self) -> tuple[TargetTransform, ...]:
+        """What each target was transformed by for the fit; none if they were not."""
+        return ()
+
+    def transformed(self, targets: Matrix) -> Matrix:
+        """Targets, (n_targets, n_rows), as models learn and predict them."""
+        return _each(TargetTransform.apply, self.transforms, targets)
+
+    def in_units(self, predictions: Matrix) -> Matrix:
+        """Predictions of models, (n_targets, ..., n_rows), in the targets' own units."""
+        return _each(TargetTransform.undo, self.transforms, predictions)
+
+    def inverse_of(self, target: int) -> TargetTransform | None:
+        """What predictions of a target are to be brought back by."""
+        return self.transforms[target] if self.transforms else None
+
 
 @dataclass(frozen=True)
 class Regression(Task):
-    """The target is a number, or several: then `target_names` are their names."""
+    """The target is a number, or several: then `target_names` are their names.
+
+    With `transforms`, one for each target, models know transformed targets only.
+    """
 
     target_names: tuple[str, ...] = ()
+    transforms: tuple[TargetTransform, ...] = ()  # type: ignore[misc]  # a property of those that have none
 
     @property
     def classes(self) -> None:
@@ -101,10 +123,16 @@ class Regression(Task):
         return squares[0] if len(squares) == 1 else squares.mean(axis=0)
 
     def out_of_bag_score(self, prediction: Matrix, targets: Matrix, weight: Matrix | None) -> float:
-        return float(np.mean([_r2(*each, weight) for each in zip(prediction, targets, strict=True)]))
+        pairs = zip(self.in_units(prediction), self.in_units(targets), strict=True)
+        return float(np.mean([_r2(*each, weight) for each in pairs]))
 
     def as_users_see(self, prediction: Matrix) -> Matrix:
+        prediction = self.in_units(prediction)
         return prediction[0] if len(prediction) == 1 else np.ascontiguousarray(prediction.T)
+
+    def of_one(self, target: int) -> Regression:
+        """The task of one of several targets."""
+        return Regression(transforms=self.transforms[target : target + 1])
 
 
 @dataclass(frozen=True)
@@ -155,6 +183,13 @@ class Classification(Task):
         shares = prediction / np.where(total == 0, 1.0, total)
         shares[:, total == 0] = 1.0 / len(prediction)
         return shares.T
+
+
+def _each(
+    function: Callable[[TargetTransform, Matrix], Matrix], transforms: tuple[TargetTransform, ...], values: Matrix
+) -> Matrix:
+    """Of every target by its transform; without any, the very values."""
+    return np.stack([function(*each) for each in zip(transforms, values, strict=True)]) if transforms else values
 
 
 def _r2(prediction: Matrix, y: Matrix, weight: Matrix | None) -> float:

@@ -49,7 +49,8 @@ def rows_beside(model: Estimator, rows: ReportRows) -> list[list[Any]]:
 def parts_script(model: Estimator) -> str:
     """Code that gives the parts of a sum; empty if the prediction is none."""
     plan = plan_of(model)
-    if plan.classes is not None or not all((block.head, block.combine) in SUMS for block in plan.blocks):
+    has_inverse = any(target.inverse for target in plan.targets)  # then they would be parts of a product
+    if plan.classes is not None or has_inverse or not all((block.head, block.combine) in SUMS for block in plan.blocks):
         return ""
     templates = step_templates(plan, "javascript", CALLS)
     names = sorted({step.name for step in plan.steps} - {"input", "constant"})

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
-from symgrove.estimators.fitted import feature_names_of, fronts_of
+from symgrove.estimators.fitted import feature_names_of, fronts_of, notes_on_formulas, transformed_names_of
 from symgrove.estimators.grove import GroveEstimator
-from symgrove.estimators.input import columns_of
 from symgrove.forest.forest import Forest
 from symgrove.forest.latex import to_latex
 from symgrove.forest.mathml import to_mathml
@@ -44,7 +43,9 @@ class Formulas(NamedTuple):
 
 def all_formulas(model: Estimator) -> Formulas:
     """Members of an ensemble of programs; of teams the terms they share."""
-    return _formulas(model)._replace(notes=columns_of(model).notes)
+    found, transformed = _formulas(model), transformed_names_of(model)
+    of = f" Formulas, and errors beside them, are of {' and '.join(transformed)}." if transformed else ""
+    return found._replace(text=found.text + of, notes=notes_on_formulas(model))
 
 
 def _formulas(model: Estimator) -> Formulas:

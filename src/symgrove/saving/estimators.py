@@ -42,6 +42,7 @@ from symgrove.models.reading import reading_from
 from symgrove.models.seen_rows import from_text as marks_from_text
 from symgrove.models.seen_rows import to_text as marks_to_text
 from symgrove.models.stack import Stack, stack_from
+from symgrove.models.target_transform import TargetTransform, transform_from
 from symgrove.models.task import Classification, Regression, Task
 from symgrove.saving.parameters import FUNCTIONS, defaults_of, from_plain, to_plain
 
@@ -137,10 +138,11 @@ def model_to_document(estimator: Estimator) -> Document:
     learned = uncertainty_of(estimator)
     seen = seen_by(estimator)
     marks = {name: seen.get(name) for name in SEEN}
-    targets = target_names_of(estimator)
+    targets, transforms = target_names_of(estimator), estimator.model_.task.transforms
     return {
         "columns": columns_of(estimator).document(),
         **({"targets": list(targets)} if targets else {}),
+        **({"transforms": [each.document() for each in transforms]} if transforms else {}),
         "functions": [f.name if f.function is None else {"own": f.name} for f in primitives.functions],
         "epsilon": primitives.epsilon,
         **estimator.model_.document(),
@@ -237,7 +239,7 @@ def from_document(
 
 def set_model(estimator: Estimator, entries: Entries, primitives: PrimitiveSet, allowance: Allowance) -> None:
     """Give an estimator, otherwise as it was when fitted, what `model_to_document` took from it."""
-    task: Task = Regression(_target_names(entries))
+    task: Task = Regression(_target_names(entries), _transforms(entries))
     if isinstance(estimator, Classifier):
         task = Classification(estimator.classes_)
     labels = feature_labels(estimator.n_features_in_, names_of(estimator))
@@ -365,6 +367,14 @@ def _target_names(entries: Entries) -> tuple[str, ...]:
     if len(names) < 2 or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise ValueError("'targets' of the file must be at least two different names.")
     return tuple(names)
+
+
+def _transforms(entries: Entries) -> tuple[TargetTransform, ...]:
+    """Of the targets; most files have none."""
+    found = tuple(map(transform_from, entries.each("transforms"))) if "transforms" in entries else ()
+    if found and len(found) != max(1, len(_target_names(entries))):
+        raise ValueError(f"the file has {len(found)} transforms, which does not go with its targets.")
+    return found
 
 
 def _classes(entries: Entries) -> Any:
