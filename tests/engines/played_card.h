@@ -12,6 +12,8 @@
 #define OF(name) name##_of[thread]
 #define ATOMIC_MAX(place, value) (*(place) = *(place) < (value) ? (value) : *(place))
 #define UNROLL
+#define UNROLL_8
+#define UNROLL_2
 #define BLOCK_X block_x
 #define BLOCK_Y block_y
 #define N_BLOCKS_X n_blocks_x

@@ -11,6 +11,7 @@ from symgrove.engines import cuda, cuda_card, cuda_sums, cuda_vectors, registry
 from symgrove.engines.cuda import CudaEngine
 from symgrove.engines.cuda_source import kernel_source
 from symgrove.engines.own_source import c_function
+from symgrove.models import joint_sums
 from tests.contracts.test_engines import reason_to_skip
 from tests.engines.played_card import PlayedCard
 from tests.strategies import random_data
@@ -98,6 +99,35 @@ def test_fits_agree_with_those_of_the_cpu_to_rounding(make, monkeypatch, estimat
     np.testing.assert_array_equal(estimator.fit(X, y).predict(X), on_card)
 
 
+def test_predictions_of_many_rows_are_made_on_the_card(make, monkeypatch):
+    if make is not CudaEngine:
+        monkeypatch.setattr(cuda, "the_card", PlayedCard)
+    monkeypatch.setattr(registry, "FEWEST_ROWS", 500)
+    monkeypatch.setattr(joint_sums, "VALUES_OF_ANOTHER_ENGINE", 1 << 13)
+    X, y = random_data(0, 150)
+    model = sg.GroveRegressor(strength="fixed", n_estimators=3, population_size=30, generations=2, random_state=0)
+    model.fit(X, y)
+    Z = random_data(1, 5000)[0]
+    expected = model.predict(Z)
+    made, launch = [], PlayedCard.launch
+    monkeypatch.setattr(PlayedCard, "launch", lambda *given, **more: (made.append(given[2]), launch(*given, **more)))
+    model.engine = "cuda"
+    np.testing.assert_allclose(model.predict(Z), expected, rtol=1e-12, atol=1e-12)
+    assert make is CudaEngine or made.count("weigh") > 1, "in several blocks"
+    made.clear()
+    np.testing.assert_array_equal(model.predict(Z[:400]), expected[:400])
+    assert not made
+
+
+def test_a_model_from_a_card_predicts_where_there_is_none(monkeypatch):
+    def none():
+        raise RuntimeError("no card")
+
+    monkeypatch.setattr(cuda, "the_card", none)
+    assert registry.Workers(3, "cuda").engine == "cpu"
+    assert registry.engine_of(registry.Workers(3, "cuda"), 10**7) is None
+
+
 def test_without_a_card_the_error_says_what_is_missing(monkeypatch):
     monkeypatch.setattr(cuda_card, "missing_for_cuda", lambda: "there is no CuPy: pip install it.")
     cuda_card.the_card.cache_clear()
@@ -111,7 +141,6 @@ def test_constants_are_those_of_the_kernels():
     text = kernel_source([], np.dtype("float32"))
     defined = {name: int(value) for name, value in re.findall(r"#define (\w+) (\d+)\b", text)}
     for module in (cuda, cuda_sums, cuda_vectors):
-        for name in {"EVALUATORS", "PANEL", "TILE", "SUMMERS", "RIGHT"} & set(vars(module)):
+        for name in {"EVALUATORS", "PANEL", "TILE", "SUMMERS", "RIGHT", "FEW", "MANY"} & set(vars(module)):
             assert getattr(module, name) == defined[name], name
-    assert f"multiply_few, {cuda_vectors.FEW}," in text
-    assert f"multiply_many, {cuda_vectors.MANY}," in text
+    assert defined["VECTORS"] == cuda_vectors.VECTORS_OF_A_BLOCK

@@ -49,7 +49,13 @@ BYTES_OF_A_SCRATCH_ROW = EVALUATORS * 16
 # go to the second-level cache.
 MOST_SHARED_ROWS = 12
 MOST_BLOCKS = 16  # of a multiprocessor
-SHARE_OF_CARD = 0.4  # of its memory, if no budget is given
+SHARE_OF_CARD = 0.35  # of its memory, if no budget is given
+# A card's memory falls to pieces if large arrays of many sizes come and go: kept vectors lie in slabs of this size, and
+# room for others grows by so much.
+SLAB_BYTES = 1 << 29
+GROWTH = 1.25
+MOST_SPILLED_BYTES = 1 << 30
+SHARE_OF_ROOM = 0.5  # of the budget, beyond which the room is not larger than it must be
 STEP = np.dtype([("out", np.int64), ("left", np.int64), ("right", np.int64), ("scalar", np.float64)])
 
 
@@ -118,9 +124,10 @@ class CudaEngine(ProgramEngine, CardOperations):
     ) -> None:
         self.card: Card = the_card() if card is None else card
         budget = share_of(self.card) if memory_budget is None else memory_budget
-        super().__init__(data, primitives, budget, reserved, self._allocate)
+        super().__init__(data, primitives, budget, reserved, self._allocate, SLAB_BYTES)
         self.most_shared_rows = MOST_SHARED_ROWS
-        self._room = Room(self.dtype, self.card.arrays.empty)
+        self._spill = self.card.arrays.empty(16, dtype=np.uint8)
+        self._room = Room(self.dtype, self._new_room)
         self._columns = self._on_card(data.columns)
         stride = self._columns.shape[1] * self.dtype.itemsize
         self._feature_address = self.card.address(self._columns) + stride * np.arange(data.n_features, dtype=np.int64)
@@ -142,6 +149,15 @@ class CudaEngine(ProgramEngine, CardOperations):
     def _allocate(self, n_bytes: int) -> tuple[Any, int]:
         slab = self.card.arrays.empty(n_bytes + 64, dtype=np.uint8)
         return slab, -(-self.card.address(slab) // 64) * 64
+
+    def _new_room(self, shape: tuple[int, int], dtype: Any) -> Any:
+        """Rows for vectors that are soon written over, some more than asked for if they are many."""
+        n_rows, n = shape
+        if n_rows * n * self.dtype.itemsize > SLAB_BYTES:
+            most = int(SHARE_OF_ROOM * max(self.memory_budget - self._reserved, 0)) // (n * self.dtype.itemsize)
+            n_rows = max(n_rows, min(int(GROWTH * n_rows), most))
+            self.card.free_unused()
+        return self.card.arrays.empty((n_rows, n), dtype=dtype)
 
     def _on_card(self, rows: NDArray[Any]) -> Any:
         """Rows of the host on the card, each as long as a vector."""
@@ -243,15 +259,12 @@ class CudaEngine(ProgramEngine, CardOperations):
 
     @locked
     def weighted_sums(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> NDArray[np.float64]:
-        sums = np.zeros((terms.n_members, self.n_rows))
+        sums = self.card.arrays.zeros((terms.n_members, self.n_rows), dtype=np.float64)
         for programs, plan in self._plans(forest, as_roots(forest, roots), 0):
             found = TermsOnCard(self, terms, programs)
-            for chunk in self._chunks(plan, terms.n_members):
-                own = sums[:, chunk.start : chunk.stop]
-                on_card = self.card.upload(np.ascontiguousarray(own))
-                found.add(chunk, on_card)
-                own[:] = self.card.download(on_card)
-        return sums
+            for chunk in self._chunks(plan, 0):
+                found.add(chunk, sums)
+        return self.card.download(sums)
 
     # What sums read: see cuda_sums.py
 
@@ -386,6 +399,15 @@ class CudaEngine(ProgramEngine, CardOperations):
         self._store.keep(plan.schedule.kept, plan.schedule.kept_slots)
         self._store.computed(plan.schedule.computed)
 
+    def _spill_rows(self, n_blocks: int, n_spilled: int) -> Any:
+        """Memory for scratch rows of blocks, as many as there is room for; it grows seldom."""
+        of_block = n_spilled * BYTES_OF_A_SCRATCH_ROW
+        most = max(min(MOST_SPILLED_BYTES, int(self._workspace_room) // 4), of_block)
+        needed = min(n_blocks * of_block, most)
+        if self._spill.size < needed:
+            self._spill = self.card.arrays.empty(min(2 * needed, most), dtype=np.uint8)
+        return self._spill
+
     def _compute(self, plan: CardPlan, start: int, stop: int, outputs: NDArray[np.int64]) -> None:
         """Run the steps on a range of rows, with the addresses of row 0 of the outputs."""
         n_shared = min(plan.n_scratch, self.most_shared_rows)
@@ -393,10 +415,9 @@ class CudaEngine(ProgramEngine, CardOperations):
         shared = n_shared * BYTES_OF_A_SCRATCH_ROW
         n_blocks = self.card.n_processors * min(max(self.card.shared_bytes // (shared + 1024), 1), MOST_BLOCKS)
         n_blocks = min(n_blocks, -(-(stop - start) // (EVALUATORS * (16 // self.dtype.itemsize))))
+        spill = self._spill_rows(n_blocks, n_spilled) if n_spilled else self._spill
         if n_spilled:
-            most = int(self._workspace_room) // 4 // (n_spilled * BYTES_OF_A_SCRATCH_ROW)
-            n_blocks = max(min(n_blocks, most), 1)
-        spill = self.card.arrays.empty(max(n_blocks * n_spilled * BYTES_OF_A_SCRATCH_ROW, 16), dtype=np.uint8)
+            n_blocks = min(n_blocks, spill.size // (n_spilled * BYTES_OF_A_SCRATCH_ROW))
         steps = self.card.upload(plan.steps(outputs).view(np.uint8))
         n_steps = plan.schedule.n_steps
         arguments = steps, n_steps, start, stop, spill, n_shared, n_spilled

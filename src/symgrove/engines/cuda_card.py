@@ -44,6 +44,10 @@ class Card(Protocol):
         """A copy on the host."""
         ...
 
+    def free_unused(self) -> None:
+        """Give back memory that the library keeps for arrays to come."""
+        ...
+
     def launch(
         self,
         source: str,
@@ -107,6 +111,9 @@ class CudaCard:
     def download(self, array: Any) -> NDArray[Any]:
         found: NDArray[Any] = self.arrays.asnumpy(array)
         return found
+
+    def free_unused(self) -> None:
+        self.arrays.get_default_memory_pool().free_all_blocks()
 
     def launch(
         self,

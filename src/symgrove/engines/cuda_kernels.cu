@@ -16,6 +16,11 @@ the other (tests/engines/played_card.h). No sum depends on the order in which bl
 #define OF(name) name
 #define ATOMIC_MAX(place, value) atomicMax(place, value)
 #define UNROLL _Pragma("unroll")
+#define UNROLL_8 _Pragma("unroll 8")
+#define UNROLL_2 _Pragma("unroll 2")
+#if __CUDA_ARCH__ >= 800
+#define HAS_MATRIX_UNITS
+#endif
 #define BLOCK_X ((long long)blockIdx.x)
 #define BLOCK_Y ((long long)blockIdx.y)
 #define N_BLOCKS_X ((long long)gridDim.x)

@@ -230,8 +230,10 @@ class TermsOnCard:
         self.packed = pack(rows.card, *scaling, first.astype(np.int64), *entries)
 
     def add(self, chunk: Chunk, sums: Any) -> None:
-        """Add the sums of a chunk, (n_members, at least n_rows of the chunk)."""
+        """Add the sums of a chunk to those of all rows, (n_members, n_rows)."""
         n_rows = chunk.stop - chunk.start
         blocks = -(-n_rows // SUMMERS), self.n_members
         where = chunk.outputs, chunk.stride, chunk.start, chunk.stop
-        self.rows.kernels("weigh", blocks, SUMMERS, *where, *self.packed.addresses, sums, sums.shape[1])
+        self.rows.kernels(
+            "weigh", blocks, SUMMERS, *where, *self.packed.addresses, sums[:, chunk.start :], sums.shape[1]
+        )

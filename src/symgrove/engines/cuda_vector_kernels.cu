@@ -77,81 +77,155 @@ KERNEL(SUMMERS) measure(const whole *address, const unsigned char *is_double, co
     }
 }
 
-/* Products of N_LEFT vectors with 64 others on rows of a chunk, summed: a thread has 4 of either side, and its group
-every N_GROUPSth row. Parts are (chunk, product, n_left, n_right). */
-#define RIGHT 64
-#define STEP_ROWS 16
-#define MULTIPLY(name, N_LEFT, N_GROUPS)                                                                               \
-    KERNEL(128)                                                                                                        \
-    name(const whole *l_address, const unsigned char *l_is_double, const double *l_centre, const double *l_scale,      \
-         const whole *r_address, const unsigned char *r_is_double, const double *r_centre, const double *r_scale,      \
-         const whole *w_address, const unsigned char *w_is_double, const double *w_centre, const double *w_scale,      \
-         const whole *left_index, const whole *right_index, whole is_weighted, whole is_squared, whole n_products,     \
-         whole n_left, whole n_right, whole chunk_rows, whole n_rows, double *parts)                                   \
-    {                                                                                                                  \
-        SHARED(double, x, [STEP_ROWS][N_LEFT + 2]);                                                                    \
-        SHARED(double, y, [STEP_ROWS][RIGHT + 2]);                                                                     \
-        SHARED(double, together, [N_GROUPS > 1 ? N_GROUPS * N_LEFT : 1][RIGHT]);                                       \
-        OWN(double, sums, [4][4]);                                                                                     \
-        Places left = {l_address, l_is_double, l_centre, l_scale}, right = {r_address, r_is_double, r_centre, r_scale};\
-        Places weights = {w_address, w_is_double, w_centre, w_scale};                                                  \
-        whole n_right_tiles = (n_right + RIGHT - 1) / RIGHT, n_left_tiles = (n_left + N_LEFT - 1) / N_LEFT;            \
-        whole product = BLOCK_X / (n_left_tiles * n_right_tiles);                                                      \
-        whole first_left = BLOCK_X / n_right_tiles % n_left_tiles * N_LEFT;                                            \
-        whole first_right = BLOCK_X % n_right_tiles * RIGHT;                                                           \
-        whole low = BLOCK_Y * chunk_rows, high = low + chunk_rows < n_rows ? low + chunk_rows : n_rows;                \
-        EACH_THREAD                                                                                                    \
-        {                                                                                                              \
-            for (int a = 0; a < 4; ++a)                                                                                \
-                for (int b = 0; b < 4; ++b) OF(sums)[a][b] = 0;                                                        \
-        }                                                                                                              \
-        for (whole stage = low; stage < high; stage += STEP_ROWS) {                                                    \
-            EACH_THREAD                                                                                                \
-            {                                                                                                          \
-                whole i = thread % STEP_ROWS, row = stage + i;                                                         \
-                double w = is_weighted && row < high ? number_of(&weights, product, row) : 1;                          \
-                for (int a = thread / STEP_ROWS; a < N_LEFT; a += 128 / STEP_ROWS) {                                   \
-                    whole k = first_left + a < n_left ? left_index[product * n_left + first_left + a] : -1;            \
-                    x[i][a] = k >= 0 && row < high ? number_of(&left, k, row) * w : 0;                                 \
-                }                                                                                                      \
-                for (int b = thread / STEP_ROWS; b < RIGHT; b += 128 / STEP_ROWS) {                                    \
-                    whole k = first_right + b < n_right ? right_index[product * n_right + first_right + b] : -1;       \
-                    double value = k >= 0 && row < high ? number_of(&right, k, row) : 0;                               \
-                    y[i][b] = is_squared ? value * value : value;                                                      \
-                }                                                                                                      \
-            }                                                                                                          \
-            SYNC;                                                                                                      \
-            EACH_THREAD                                                                                                \
-            {                                                                                                          \
-                int group = thread / (N_LEFT * 4), a0 = thread / 16 % (N_LEFT / 4) * 4, b0 = thread % 16 * 4;          \
-                for (int k = group; k < STEP_ROWS; k += N_GROUPS)                                                      \
-                    UNROLL for (int a = 0; a < 4; ++a) UNROLL for (int b = 0; b < 4; ++b)                              \
-                        OF(sums)[a][b] = fma(x[k][a0 + a], y[k][b0 + b], OF(sums)[a][b]);                              \
-            }                                                                                                          \
-            SYNC;                                                                                                      \
-        }                                                                                                              \
-        EACH_THREAD                                                                                                    \
-        {                                                                                                              \
-            int group = thread / (N_LEFT * 4), a0 = thread / 16 % (N_LEFT / 4) * 4, b0 = thread % 16 * 4;              \
-            for (int a = 0; N_GROUPS > 1 && a < 4; ++a)                                                                \
-                for (int b = 0; b < 4; ++b) together[group * N_LEFT + a0 + a][b0 + b] = OF(sums)[a][b];                \
-        }                                                                                                              \
-        SYNC;                                                                                                          \
-        EACH_THREAD                                                                                                    \
-        {                                                                                                              \
-            int group = thread / (N_LEFT * 4), a0 = thread / 16 % (N_LEFT / 4) * 4, b0 = thread % 16 * 4;              \
-            for (int a = 0; group == 0 && a < 4; ++a)                                                                  \
-                for (int b = 0; b < 4; ++b) {                                                                          \
-                    double total = OF(sums)[a][b];                                                                     \
-                    for (int g = 1; g < N_GROUPS; ++g) total += together[g * N_LEFT + a0 + a][b0 + b];                 \
-                    if (first_left + a0 + a < n_left && first_right + b0 + b < n_right)                                \
-                        parts[((BLOCK_Y * n_products + product) * n_left + first_left + a0 + a) * n_right +            \
-                              first_right + b0 + b] = total;                                                           \
-                }                                                                                                      \
-        }                                                                                                              \
+/* A vector of an index; its kind is the size of a number, or 0 where the index is negative. */
+typedef struct { whole address; double centre, scale; whole kind; } Vector;
+
+DEVICE Vector vector_of(const Places *v, const whole *index, whole i, whole n)
+{
+    Vector found = {0, 0, 0, 0};
+    whole k = i < n ? index[i] : -1;
+    if (k >= 0) {
+        found.address = v->address[k];
+        found.centre = v->centre[k];
+        found.scale = v->scale[k];
+        found.kind = v->is_double[k] ? 8 : 4;
     }
-MULTIPLY(multiply_few, 4, 8)
-MULTIPLY(multiply_many, 32, 1)
+    return found;
+}
+
+DEVICE double value_of(const Vector *v, whole row)
+{
+    if (v->kind == 0) return 0;
+    double x = v->kind == 8 ? ((const double *)v->address)[row] : (double)((const float *)v->address)[row];
+    return (x - v->centre) * v->scale;
+}
+
+/* Products of FEW or MANY vectors with RIGHT others on rows of a chunk, summed, to parts (chunk, product, n_left,
+n_right). A warp reads 32 rows of a vector at a time. */
+#define RIGHT 64
+#define MULTIPLIERS 128
+#define STEP_ROWS 32
+#define FEW 4
+#define MANY 32
+#define PRODUCTS                                                                                                       \
+    const whole *l_address, const unsigned char *l_is_double, const double *l_centre, const double *l_scale,           \
+        const whole *r_address, const unsigned char *r_is_double, const double *r_centre, const double *r_scale,       \
+        const whole *w_address, const unsigned char *w_is_double, const double *w_centre, const double *w_scale,       \
+        const whole *left_index, const whole *right_index, whole is_weighted, whole is_squared, whole n_products,      \
+        whole n_left, whole n_right, whole chunk_rows, whole n_rows, double *parts
+#define TILE_OF_PRODUCTS(N_LEFT)                                                                                       \
+    Places left = {l_address, l_is_double, l_centre, l_scale}, right = {r_address, r_is_double, r_centre, r_scale};    \
+    Places weights = {w_address, w_is_double, w_centre, w_scale};                                                      \
+    whole n_right_tiles = (n_right + RIGHT - 1) / RIGHT, n_left_tiles = (n_left + N_LEFT - 1) / N_LEFT;                \
+    whole product = BLOCK_X / (n_left_tiles * n_right_tiles);                                                          \
+    whole first_left = BLOCK_X / n_right_tiles % n_left_tiles * N_LEFT;                                                \
+    whole first_right = BLOCK_X % n_right_tiles * RIGHT;                                                               \
+    whole low = BLOCK_Y * chunk_rows, high = low + chunk_rows < n_rows ? low + chunk_rows : n_rows;                    \
+    double *own_parts = parts + (BLOCK_Y * n_products + product) * n_left * n_right
+
+#define FIND_VECTORS(N_LEFT)                                                                                           \
+    if (thread < N_LEFT)                                                                                               \
+        vectors[thread] = vector_of(&left, left_index + product * n_left, first_left + thread, n_left);                \
+    else if (thread < N_LEFT + RIGHT)                                                                                  \
+        vectors[thread] =                                                                                              \
+            vector_of(&right, right_index + product * n_right, first_right + thread - N_LEFT, n_right);
+
+/* Weights enter on the left. */
+#define READ_ROWS(N_LEFT)                                                                                              \
+    whole i = thread % 32, row = stage + i;                                                                            \
+    double w = is_weighted && row < high ? number_of(&weights, product, row) : 1;                                      \
+    UNROLL_8 for (int v = thread / 32; v < N_LEFT + RIGHT; v += MULTIPLIERS / 32)                                   \
+    {                                                                                                                  \
+        double value = row < high ? value_of(&vectors[v], row) : 0;                                                    \
+        if (v < N_LEFT) x[v][i] = value * w;                                                                           \
+        else y[v - N_LEFT][i] = is_squared ? value * value : value;                                                    \
+    }
+
+KERNEL(MULTIPLIERS) multiply_few(PRODUCTS)
+{
+    SHARED(Vector, vectors, [FEW + RIGHT]);
+    SHARED(double, x, [FEW][STEP_ROWS + 1]);
+    SHARED(double, y, [RIGHT][STEP_ROWS + 1]);
+    SHARED(double, other_half, [FEW][RIGHT]);
+    OWN(double, sums, [FEW]);
+    TILE_OF_PRODUCTS(FEW);
+    EACH_THREAD {
+        FIND_VECTORS(FEW)
+        for (int a = 0; a < FEW; ++a) OF(sums)[a] = 0;
+    }
+    SYNC;
+    for (whole stage = low; stage < high; stage += STEP_ROWS) {
+        EACH_THREAD { READ_ROWS(FEW) }
+        SYNC;
+        EACH_THREAD {
+            int b = thread % RIGHT, first = thread / RIGHT * (STEP_ROWS / 2);
+            UNROLL for (int k = 0; k < STEP_ROWS / 2; ++k) {
+                double other = y[b][first + k];
+                UNROLL for (int a = 0; a < FEW; ++a) OF(sums)[a] = fma(x[a][first + k], other, OF(sums)[a]);
+            }
+        }
+        SYNC;
+    }
+    EACH_THREAD { for (int a = 0; thread >= RIGHT && a < FEW; ++a) other_half[a][thread - RIGHT] = OF(sums)[a]; }
+    SYNC;
+    EACH_THREAD {
+        for (int a = 0; thread < RIGHT && a < FEW; ++a)
+            if (first_left + a < n_left && first_right + thread < n_right)
+                own_parts[(first_left + a) * n_right + first_right + thread] = OF(sums)[a] + other_half[a][thread];
+    }
+}
+
+/* A thread has 16 of the 2048 products of a tile. With matrix units, a warp has 16 x 32: 2 x 4 squares of 8 x 8. */
+#ifdef HAS_MATRIX_UNITS
+DEVICE int left_of(int thread, int i) { return thread / 64 * 16 + i / 8 * 8 + thread % 32 / 4; }
+DEVICE int right_of(int thread, int i) { return thread / 32 % 2 * 32 + i / 2 % 4 * 8 + thread % 4 * 2 + i % 2; }
+DEVICE void add_products(const double (*x)[STEP_ROWS + 4], const double (*y)[STEP_ROWS + 4], int thread, double *sums)
+{
+    int lane = thread % 32, a = thread / 64 * 16 + lane / 4, b = thread / 32 % 2 * 32 + lane / 4, k = lane % 4;
+    UNROLL for (int step = 0; step < STEP_ROWS; step += 4) {
+        double p[2] = {x[a][step + k], x[a + 8][step + k]};
+        double q[4] = {y[b][step + k], y[b + 8][step + k], y[b + 16][step + k], y[b + 24][step + k]};
+        UNROLL for (int i = 0; i < 2; ++i) UNROLL for (int j = 0; j < 4; ++j)
+            asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                : "+d"(sums[8 * i + 2 * j]), "+d"(sums[8 * i + 2 * j + 1])
+                : "d"(p[i]), "d"(q[j]));
+    }
+}
+#else
+DEVICE int left_of(int thread, int i) { return thread / 16 * 4 + i / 4; }
+DEVICE int right_of(int thread, int i) { return thread % 16 * 4 + i % 4; }
+DEVICE void add_products(const double (*x)[STEP_ROWS + 4], const double (*y)[STEP_ROWS + 4], int thread, double *sums)
+{
+    for (int k = 0; k < STEP_ROWS; ++k)
+        UNROLL for (int i = 0; i < 16; ++i) sums[i] = fma(x[left_of(thread, i)][k], y[right_of(thread, i)][k], sums[i]);
+}
+#endif
+
+KERNEL(MULTIPLIERS) multiply_many(PRODUCTS)
+{
+    SHARED(Vector, vectors, [MANY + RIGHT]);
+    SHARED(double, x, [MANY][STEP_ROWS + 4]);
+    SHARED(double, y, [RIGHT][STEP_ROWS + 4]);
+    OWN(double, sums, [16]);
+    TILE_OF_PRODUCTS(MANY);
+    EACH_THREAD {
+        FIND_VECTORS(MANY)
+        for (int i = 0; i < 16; ++i) OF(sums)[i] = 0;
+    }
+    SYNC;
+    for (whole stage = low; stage < high; stage += STEP_ROWS) {
+        EACH_THREAD { READ_ROWS(MANY) }
+        SYNC;
+        EACH_THREAD { add_products(x, y, thread, OF(sums)); }
+        SYNC;
+    }
+    EACH_THREAD {
+        UNROLL for (int i = 0; i < 16; ++i) {
+            whole a = first_left + left_of(thread, i), b = first_right + right_of(thread, i);
+            if (a < n_left && b < n_right) own_parts[a * n_right + b] = OF(sums)[i];
+        }
+    }
+}
 
 /* Sums of products of two vectors and a weight, (3, n) places, without rows of weight zero. */
 KERNEL(SUMMERS) mend(const whole *address, const unsigned char *is_double, const double *centre, const double *scale,
@@ -197,75 +271,90 @@ KERNEL(SUMMERS) sum_rows(const double *values, const double *weights, whole stri
     EACH_THREAD { if (thread == 0) parts[BLOCK_Y * n + BLOCK_X] = sums[0]; }
 }
 
-/* Of stored vectors on a panel, to parts (vector, panel, 6): lowest, highest, weight, mean, squares about it, product
-with a direction. NaN is lower and higher than all numbers. */
+/* Of stored vectors on a tile, to parts (vector, tile, 6): lowest, highest, weight, mean, squares about it, product with
+a direction. Lowest and highest are NaN if a value is not finite. A block has VECTORS of them, which read weights and
+direction once. Sums are about the median of nine spread rows, so that they lose few digits. */
+#define VECTORS 4
+#define N_LOOKS 9
+#define N_SUMS 7
+
 KERNEL(SUMMERS) summarize(const whole *address, const unsigned char *is_double, const double *weight,
-                          const double *direction, whole n_rows, whole n_panels, double *parts)
+                          const double *direction, whole n_vectors, whole n_rows, whole tile_rows, whole n_tiles,
+                          double *parts)
 {
-    SHARED(double, sums, [5][SUMMERS]);
-    SHARED(double, mean, [1]);
-    OWN(double, x, [PANEL / SUMMERS]);
-    OWN(double, w, [PANEL / SUMMERS]);
+    SHARED(double, sums, [N_SUMS][SUMMERS]);
+    SHARED(double, middle, [VECTORS]);
+    OWN(double, own, [VECTORS][N_SUMS]);
     Places v = {address, is_double, 0, 0};
+    whole low = BLOCK_X * tile_rows, high = low + tile_rows < n_rows ? low + tile_rows : n_rows;
+    whole k0 = BLOCK_Y * VECTORS;
     EACH_THREAD {
-        double low = INFINITE, high = -INFINITE, total = 0, first = 0, projection = 0;
-        UNROLL for (int i = 0; i < PANEL / SUMMERS; ++i) {
-            whole row = BLOCK_X * PANEL + i * SUMMERS + thread;
-            OF(x)[i] = OF(w)[i] = 0;
-            if (row < n_rows) {
-                double value = stored(&v, BLOCK_Y, row);
-                OF(x)[i] = value;
-                OF(w)[i] = weight[row];
-                low = value < low || value != value ? value : low;
-                high = value > high || value != value ? value : high;
-                total += OF(w)[i];
-                first += OF(w)[i] * value;
-                projection += direction[row] * value;
+        if (thread < VECTORS && k0 + thread < n_vectors) {
+            double looks[N_LOOKS];
+            for (int i = 0; i < N_LOOKS; ++i) {
+                double value = stored(&v, k0 + thread, low + i * (high - low - 1) / (N_LOOKS - 1));
+                int place = i;
+                for (; place > 0 && looks[place - 1] > value; --place) looks[place] = looks[place - 1];
+                looks[place] = value;
             }
+            middle[thread] = looks[N_LOOKS / 2];
+            if (middle[thread] - middle[thread] != 0) middle[thread] = 0;
         }
-        sums[0][thread] = low;
-        sums[1][thread] = high;
-        sums[2][thread] = total;
-        sums[3][thread] = first;
-        sums[4][thread] = projection;
     }
     SYNC;
-    for (int half = SUMMERS / 2; half > 0; half /= 2) {
+    EACH_THREAD {
+        UNROLL for (int m = 0; m < VECTORS; ++m) {
+            OF(own)[m][0] = INFINITE;
+            OF(own)[m][1] = -INFINITE;
+            UNROLL for (int i = 2; i < N_SUMS; ++i) OF(own)[m][i] = 0;
+        }
+        UNROLL_2 for (whole row = low + thread; row < high; row += SUMMERS) {
+            double w = weight[row], d = direction[row];
+            UNROLL for (int m = 0; m < VECTORS; ++m) {
+                double value = stored(&v, k0 + m < n_vectors ? k0 + m : k0, row), distance = value - middle[m];
+                double weighted = w * distance;
+                OF(own)[m][0] = value < OF(own)[m][0] ? value : OF(own)[m][0];
+                OF(own)[m][1] = value > OF(own)[m][1] ? value : OF(own)[m][1];
+                OF(own)[m][2] += w;
+                OF(own)[m][3] += weighted;
+                OF(own)[m][4] = fma(weighted, distance, OF(own)[m][4]);
+                OF(own)[m][5] = fma(d, value, OF(own)[m][5]);
+                OF(own)[m][6] += value - value;
+            }
+        }
+    }
+    for (int m = 0; m < VECTORS && k0 + m < n_vectors; ++m) {
         EACH_THREAD {
-            if (thread < half) {
-                double low = sums[0][thread + half], high = sums[1][thread + half];
-                if (low < sums[0][thread] || low != low) sums[0][thread] = low;
-                if (high > sums[1][thread] || high != high) sums[1][thread] = high;
-                for (int i = 2; i < 5; ++i) sums[i][thread] += sums[i][thread + half];
+            UNROLL for (int which = 0; which < VECTORS; ++which)
+                if (which == m)
+                    UNROLL for (int i = 0; i < N_SUMS; ++i) sums[i][thread] = OF(own)[which][i];
+        }
+        SYNC;
+        for (int half = SUMMERS / 2; half > 0; half /= 2) {
+            EACH_THREAD {
+                if (thread < half) {
+                    double lowest = sums[0][thread + half], highest = sums[1][thread + half];
+                    if (lowest < sums[0][thread]) sums[0][thread] = lowest;
+                    if (highest > sums[1][thread]) sums[1][thread] = highest;
+                    UNROLL for (int i = 2; i < N_SUMS; ++i) sums[i][thread] += sums[i][thread + half];
+                }
+            }
+            SYNC;
+        }
+        EACH_THREAD {
+            if (thread == 0) {
+                double *out = parts + ((k0 + m) * n_tiles + BLOCK_X) * 6, total = sums[2][0], poison = sums[6][0];
+                double mean = total > 0 ? sums[3][0] / total : 0, squares = sums[4][0] - sums[3][0] * mean;
+                out[0] = sums[0][0] + poison;
+                out[1] = sums[1][0] + poison;
+                out[2] = total;
+                out[3] = middle[m] + mean + poison;
+                out[4] = squares < 0 ? 0 : squares;
+                out[5] = sums[5][0] + poison;
             }
         }
         SYNC;
     }
-    EACH_THREAD {
-        double *own = parts + (BLOCK_Y * n_panels + BLOCK_X) * 6;
-        if (thread == 0) {
-            mean[0] = sums[2][0] > 0 ? sums[3][0] / sums[2][0] : 0;
-            for (int i = 0; i < 3; ++i) own[i] = sums[i][0];
-            own[3] = mean[0];
-            own[5] = sums[4][0];
-        }
-    }
-    SYNC;
-    EACH_THREAD {
-        double squares = 0;
-        UNROLL for (int i = 0; i < PANEL / SUMMERS; ++i) {
-            double distance = OF(x)[i] - mean[0];
-            whole row = BLOCK_X * PANEL + i * SUMMERS + thread;
-            if (row < n_rows) squares += OF(w)[i] * distance * distance;
-        }
-        sums[0][thread] = squares;
-    }
-    SYNC;
-    for (int half = SUMMERS / 2; half > 0; half /= 2) {
-        EACH_THREAD { if (thread < half) sums[0][thread] += sums[0][thread + half]; }
-        SYNC;
-    }
-    EACH_THREAD { if (thread == 0) parts[(BLOCK_Y * n_panels + BLOCK_X) * 6 + 4] = sums[0][0]; }
 }
 
 /* Put panels together in their order (Chan, Golub and LeVeque): low, high, mean, spread, projection of each vector. */

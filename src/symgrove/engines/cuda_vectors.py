@@ -19,7 +19,7 @@ Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # As in the kernels.
-SUMMERS, PANEL, FEW, MANY, RIGHT = 256, 2048, 4, 32, 64
+SUMMERS, PANEL, FEW, MANY, RIGHT, VECTORS_OF_A_BLOCK = 256, 2048, 4, 32, 64, 4
 ROWS_OF_A_TILE = 1 << 14  # whose sum is one part of a sum
 FEWEST_BLOCKS = 4096  # that products are cut into, if there are rows enough
 VALUES_OF_A_CALL = 1 << 25  # that an element-wise function sees at a time
@@ -269,13 +269,14 @@ class CardOperations(ABC):
         if weight.shape != (vectors.n_rows,) or direction.shape != weight.shape:
             shapes = f"{weight.shape} and {direction.shape}"
             raise ValueError(f"weight and direction must have shape ({vectors.n_rows},), got {shapes}.")
-        card, n, n_panels = self.kernels.card, len(vectors), -(-vectors.n_rows // PANEL)
+        card, n, n_tiles = self.kernels.card, len(vectors), -(-vectors.n_rows // ROWS_OF_A_TILE)
         packed = vectors.packed()
-        parts = card.arrays.empty((n, n_panels, 6), dtype=np.float64)
+        parts = card.arrays.empty((n, n_tiles, 6), dtype=np.float64)
         out = card.arrays.empty((n, 5), dtype=np.float64)
         rows = card.upload(weight), card.upload(direction)
-        self.kernels("summarize", (n_panels, n), SUMMERS, *packed.addresses[:2], *rows, vectors.n_rows, n_panels, parts)
-        self.kernels("merge_summaries", (-(-n // SUMMERS), 1), SUMMERS, parts, n_panels, n, out)
+        blocks, how = (n_tiles, -(-n // VECTORS_OF_A_BLOCK)), (n, vectors.n_rows, ROWS_OF_A_TILE, n_tiles)
+        self.kernels("summarize", blocks, SUMMERS, *packed.addresses[:2], *rows, *how, parts)
+        self.kernels("merge_summaries", (-(-n // SUMMERS), 1), SUMMERS, parts, n_tiles, n, out)
         return summary_of(card.download(out), vectors, direction)
 
 

@@ -16,7 +16,7 @@ from symgrove.blas import product
 from symgrove.dataset import Dataset
 from symgrove.engines.base import SHARE_OF_VECTORS, VECTORS_WRITTEN_AT_A_TIME, Roots
 from symgrove.engines.resident import PlacedVectors, Room
-from symgrove.engines.vectors import Allocate, VectorStore, host_memory
+from symgrove.engines.vectors import SLAB_BYTES, Allocate, VectorStore, host_memory
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
 from symgrove.fitness.moments import Samples, Target
 from symgrove.forest.forest import Forest, as_roots
@@ -42,7 +42,7 @@ def locked(method: Callable[..., Any]) -> Callable[..., Any]:
 class ProgramEngine(ABC):
     """An engine but for its arithmetic.
 
-    `allocate` gives memory for vectors, as `VectorStore` wants it. Those that inherit set `_feature_address`, where the
+    `allocate` and `slab_bytes` are the `VectorStore`'s. Those that inherit set `_feature_address`, where the
     features lie, and `_room`, for vectors that are soon written over.
     """
 
@@ -56,6 +56,7 @@ class ProgramEngine(ABC):
         memory_budget: int,
         reserved: int = 0,
         allocate: Allocate = host_memory,
+        slab_bytes: int = SLAB_BYTES,
     ) -> None:
         if not isinstance(data, Dataset) or not isinstance(primitives, PrimitiveSet):
             name = type(self).__name__
@@ -72,7 +73,7 @@ class ProgramEngine(ABC):
         self._workspace_room = min(WORKSPACE_SHARE * memory_budget, SHARE_OF_REST * max(memory_budget - reserved, 0))
         # Whatever the number of threads: what is kept decides how programs are cut into batches.
         vector_room = max(int((1 - PLAN_SHARE) * memory_budget - self._workspace_room) - reserved, 0)
-        self._store = VectorStore(data.n_rows, self.dtype, vector_room, allocate)
+        self._store = VectorStore(data.n_rows, self.dtype, vector_room, allocate, slab_bytes)
         self._forest: Forest | None = None
         self._epoch = 0
         self._between_panels: Callable[[], None] | None = None

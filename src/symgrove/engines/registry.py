@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 from symgrove.dataset import Dataset
 from symgrove.engines.base import Engine
@@ -14,6 +14,37 @@ DEFAULT = "cpu"
 # others take. `default_memory_budget()` says how many bytes it has if no number is given, or raises an error that says
 # what this machine lacks; `described()` says where it would run.
 ENGINES = {"cpu": "symgrove.engines.cpu:CpuEngine", "cuda": "symgrove.engines.cuda:CudaEngine"}
+
+
+class Workers(int):
+    """How many threads predictions have, and the name of the engine that sums of terms are made on."""
+
+    engine = DEFAULT
+
+    def __new__(cls, n_threads: int, engine: str = DEFAULT) -> Self:
+        """That engine if this machine can run it, else the default one."""
+        own = super().__new__(cls, n_threads)
+        own.engine = engine if engine == DEFAULT or can_run(engine) else DEFAULT
+        return own
+
+
+# Rows from which on predictions are made on another engine than the default one: fewer take longer to bring there.
+FEWEST_ROWS = 100_000
+
+
+def engine_of(n_threads: int, n_rows: int) -> str | None:
+    """The engine that predictions of so many rows are made on; None: the default one."""
+    name = n_threads.engine if isinstance(n_threads, Workers) else DEFAULT
+    return name if name != DEFAULT and n_rows >= FEWEST_ROWS else None
+
+
+def can_run(name: str) -> bool:
+    """Whether this machine has what an engine needs."""
+    try:
+        default_memory_budget(name)
+    except RuntimeError:
+        return False
+    return True
 
 
 def check_engine(name: Any) -> None:

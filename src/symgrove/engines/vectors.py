@@ -39,10 +39,20 @@ class VectorStore:
         Slabs together never exceed this.
     allocate
         Gives memory.
+    slab_bytes : int
+        So much at a time.
     """
 
-    def __init__(self, n_rows: int, dtype: np.dtype, max_bytes: int, allocate: Allocate = host_memory) -> None:
+    def __init__(
+        self,
+        n_rows: int,
+        dtype: np.dtype,
+        max_bytes: int,
+        allocate: Allocate = host_memory,
+        slab_bytes: int = SLAB_BYTES,
+    ) -> None:
         self._allocate = allocate
+        self._slab_bytes = slab_bytes
         # Vectors start on cache lines, and not all on the same one of the first-level cache.
         self.vector_bytes = -(-n_rows * dtype.itemsize // 64) * 64
         if self.vector_bytes % 4096 == 0:
@@ -87,7 +97,7 @@ class VectorStore:
     def free_slots(self, n_wanted: int) -> NDArray[np.int64]:
         """Up to `n_wanted` unused slots; they stay unused until `keep` takes them from the front."""
         while len(self._free) < n_wanted and self.n_vectors < self.max_vectors:
-            n_new = min(max(SLAB_BYTES // self.vector_bytes, 1), self.max_vectors - self.n_vectors)
+            n_new = min(max(self._slab_bytes // self.vector_bytes, 1), self.max_vectors - self.n_vectors)
             slab, start = self._allocate(n_new * self.vector_bytes)
             self.slabs.append(slab)
             first = self.n_vectors

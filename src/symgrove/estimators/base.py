@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from symgrove._workers import as_list, n_workers
 from symgrove.blas import single_blas_thread
-from symgrove.engines.registry import default_memory_budget
+from symgrove.engines.registry import Workers, default_memory_budget
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.input import checked_rows, columns_of, read_rows, ready
 from symgrove.estimators.left_out import score_kept_out, set_out_of_bag
@@ -326,7 +326,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         for name in ("oob_score_", "oob_prediction_", "_outside", "one_formula_"):  # of an earlier fit
             vars(self).pop(name, None)
         if self.has_out_of_bag:
-            left_out = model.left_out(training.X, training.targets, outside, training.weight, row_losses)
+            left_out = model.left_out(*training[:2], outside, training.weight, row_losses, problem.n_threads)
             model = model.with_left_out(left_out)
             set_out_of_bag(self, problem, left_out)
             self._outside = pack_samples(outside, training.positions)
@@ -482,7 +482,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         return columns_of(self).features(checked_rows(self, X))
 
     def _n_threads(self) -> int:
-        return n_workers(self.n_jobs)
+        return Workers(n_workers(self.n_jobs), self.engine)
 
     def _aggregation(self) -> str:
         """How members' predictions are combined."""

@@ -340,7 +340,9 @@ class GroveEstimator(Estimator):
         training = problem.training
         model, outside, _ = main.fitted
         if problem.task.classes is None and problem.task.n_targets == 1 and outside:  # others have no intervals
-            left_out = model.left_out(training.X, training.targets, outside, training.weight)
+            left_out = model.left_out(
+                training.X, training.targets, outside, training.weight, n_threads=problem.n_threads
+            )
         return replace(main, attributes=attributes, left_out=left_out)
 
     @abstractmethod

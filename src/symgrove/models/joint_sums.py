@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,16 @@ from numpy.typing import NDArray
 
 from symgrove.dataset import Dataset, features_by_column
 from symgrove.engines.base import WeightedTerms
-from symgrove.engines.registry import make_engine
+from symgrove.engines.registry import DEFAULT, engine_of, make_engine
 from symgrove.forest.forest import Forest
 from symgrove.models import prediction_kernels
-from symgrove.models.row_blocks import row_blocks, rows_at_a_time
+from symgrove.models.row_blocks import in_order, row_blocks, rows_at_a_time
 from symgrove.models.teams import Teams
 
 Matrix = NDArray[np.float64]
+# Of an engine that is elsewhere, so many that the way there does not count, and a few blocks under way.
+VALUES_OF_ANOTHER_ENGINE = 1 << 25
+BLOCKS_AT_A_TIME = 6
 VALUES_AT_A_TIME = 1 << 20  # so many that making an engine for them does not count
 
 
@@ -44,15 +48,24 @@ class JointSums:
 
     def members(self, X: NDArray[Any], n_threads: int = 1) -> Iterator[tuple[slice, list[Matrix]]]:
         """Row ranges of X, and for each ensemble the predictions of its teams on them, (n_teams, n_rows)."""
-        first = self.levels[0]
+        other = engine_of(n_threads, len(X))
+        at_most = VALUES_AT_A_TIME if other is None else VALUES_OF_ANOTHER_ENGINE
+        blocks = row_blocks(len(X), rows_at_a_time(self.terms.n_members + X.shape[1], at_most))
+        if other is None:
+            yield from ((rows, self._members_on(X[rows], n_threads)) for rows in blocks)
+        else:
+            # While an engine elsewhere has one block, the host prepares another.
+            work = partial(self._members_on, n_threads=n_threads, engine=other)
+            yield from in_order(lambda rows: (rows, work(X[rows])), blocks, min(n_threads, BLOCKS_AT_A_TIME))
+
+    def _members_on(self, X: NDArray[Any], n_threads: int, engine: str = DEFAULT) -> list[Matrix]:
+        """Predictions of each ensemble's teams."""
+        columns = features_by_column(X, np.dtype(np.float64), self.levels[0].as_in_training)
+        data = Dataset(columns, np.zeros(columns.shape[1]))
+        with make_engine(data, self.forest.primitives, n_threads, name=engine) as made:
+            sums = made.weighted_sums(self.forest, self.programs, self.terms)
         cuts = np.cumsum([level.n_teams for level in self.levels])[:-1]
-        for rows in row_blocks(len(X), rows_at_a_time(self.terms.n_members + X.shape[1], VALUES_AT_A_TIME)):
-            columns = features_by_column(X[rows], np.dtype(np.float64), first.as_in_training)
-            data = Dataset(columns, np.zeros(columns.shape[1]))
-            with make_engine(data, self.forest.primitives, n_threads) as engine:
-                sums = engine.weighted_sums(self.forest, self.programs, self.terms)
-            each = zip(self.levels, np.split(sums, cuts), strict=True)
-            yield rows, [level.headed(own) for level, own in each]
+        return [level.headed(own) for level, own in zip(self.levels, np.split(sums, cuts), strict=True)]
 
 
 def joint_sums(levels: Sequence[Teams]) -> list[JointSums]:

@@ -113,6 +113,7 @@ class Model(ABC):
         outside: Sequence[NDArray[np.bool_]],
         weight: Matrix | None,
         row_losses: Sequence[RowLossOf] | None = None,
+        n_threads: int = 1,
     ) -> LeftOut:
         """What members say of training rows that they did not train on: `outside`, (n_members, n_rows) for a target.
 

@@ -6,12 +6,14 @@ Optimistic: samples share one population, so a row shapes programs also through 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.engines.registry import engine_of
 from symgrove.models.ensemble import COMBINE, Ensemble, spread_of_finite, votes_of
+from symgrove.models.row_blocks import in_order
 
 
 class OutOfBag(NamedTuple):
@@ -50,6 +52,7 @@ def predict_out_of_bag(
     weight: NDArray[np.float64] | None,
     head: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
     row_loss: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]] | None = None,
+    n_threads: int = 1,
 ) -> OutOfBag:
     """What the members that did not train on a row say together, after the head.
 
@@ -59,7 +62,9 @@ def predict_out_of_bag(
     """
     prediction, spread = np.empty((2, len(X)))
     losses, weights = np.zeros((2, ensemble.n_samples))
-    for rows, outputs in ensemble.outputs(X):
+
+    def judged(given: tuple[slice, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        rows, outputs = given
         members = ensemble.member_predictions(outputs)
         members[~(outside[:, rows] & np.isfinite(members))] = np.nan
         said = members.copy() if head is None else head(members)
@@ -73,7 +78,14 @@ def predict_out_of_bag(
                 loss = (members - y[rows]) ** 2 if row_loss is None else row_loss(y[rows], members)
         is_known = np.isfinite(loss)
         w = np.where(is_known, 1.0 if weight is None else weight[rows], 0.0)
-        weights += w.sum(axis=1)
+        weight_sums = w.sum(axis=1)
         w *= np.where(is_known, loss, 0.0)
-        losses += w.sum(axis=1)
+        return weight_sums, w.sum(axis=1)
+
+    blocks = ensemble.outputs(X, n_threads)
+    is_elsewhere = engine_of(n_threads, len(X)) is not None  # then the memory of the host is not counted so closely
+    each = in_order(judged, blocks, int(n_threads)) if is_elsewhere else map(judged, blocks)
+    for weight_sums, loss_sums in each:
+        weights += weight_sums
+        losses += loss_sums
     return OutOfBag(prediction, spread, losses / np.where(weights > 0, weights, np.nan))

@@ -93,10 +93,11 @@ class ProgramModel(Model):
         outside: Sequence[NDArray[np.bool_]],
         weight: Matrix | None,
         row_losses: Sequence[RowLossOf] | None = None,
+        n_threads: int = 1,
     ) -> LeftOut:
         losses = [None] * len(targets) if row_losses is None else row_losses
         found = [
-            predict_out_of_bag(ensemble, X, target, mask, weight, self.task.head(ensemble.threshold), loss)
+            predict_out_of_bag(ensemble, X, target, mask, weight, self.task.head(ensemble.threshold), loss, n_threads)
             for ensemble, target, mask, loss in zip(self.ensembles, targets, outside, losses, strict=True)
         ]
         return LeftOut(np.stack([own.prediction for own in found]), found[0].spread, tuple(own.error for own in found))

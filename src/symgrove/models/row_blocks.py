@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 # Numbers in one array of a block of rows; a few such arrays are alive at the same time. Small enough for the caches,
 # large enough that what a block costs in itself does not count.
@@ -19,3 +24,15 @@ def row_blocks(n_rows: int, n_at_once: int) -> Iterator[slice]:
     """Ranges of rows, one after the other."""
     for start in range(0, n_rows, n_at_once):
         yield slice(start, min(start + n_at_once, n_rows))
+
+
+def in_order(work: Callable[[Any], Result], tasks: Iterable[Any], n_at_a_time: int) -> Iterator[Result]:
+    """What is made of tasks, in their order, some of them under way at the same time."""
+    with ThreadPoolExecutor(n_at_a_time) as pool:
+        waiting: deque[Future[Result]] = deque()
+        for task in tasks:
+            waiting.append(pool.submit(work, task))
+            if len(waiting) > n_at_a_time:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from symgrove.engines.registry import engine_of
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.models.columns import TableColumns
@@ -135,16 +136,25 @@ class Stack(Model):
         outside: Sequence[NDArray[np.bool_]],
         weight: Matrix | None,
         row_losses: Sequence[RowLossOf] | None = None,
+        n_threads: int = 1,
     ) -> LeftOut:
         """Of the first level, by the teams that did not draw a row; of the first target."""
         level = self.levels[0]
         prediction, spread = np.empty((2, len(X)))
-        for rows, values in level.term_values(X):
-            teams = level.team_predictions(values)[level.target_of == 0]
-            said = np.where(outside[0][:, rows], teams, np.nan)
+        for rows, teams in self._first_level(X, n_threads):
+            said = np.where(outside[0][:, rows], teams[level.target_of == 0], np.nan)
             prediction[rows] = mean_of_finite(said, np.nan)
             spread[rows] = spread_of_finite(said, np.nan, np.nan)
         return LeftOut(prediction[None], spread)
+
+    def _first_level(self, X: Matrix, n_threads: int) -> Iterator[tuple[slice, Matrix]]:
+        """Row ranges of X with the predictions of the first level's teams."""
+        level = self.levels[0]
+        if engine_of(n_threads, len(X)) is None:
+            yield from ((rows, level.team_predictions(values)) for rows, values in level.term_values(X, n_threads))
+        else:
+            for group in joint_sums([level]):
+                yield from ((rows, own) for rows, (own,) in group.members(X, n_threads))
 
     def members(self, names: Names) -> list[TeamMember]:
         return list_teams(self, names, self.task.targets, self.labels)
