@@ -106,7 +106,7 @@ class CudaEngine(ProgramEngine, CardOperations):
     n_threads : int
         Not used: there is one card.
     memory_budget : int, optional
-        Bytes of the card for kept vectors, buffers, and what is reserved; two fifths of its memory by default.
+        Bytes of the card for kept vectors, buffers, and what is reserved; 35 % of its memory by default.
     reserved : int
         Bytes of the budget that others take.
     card : Card, optional
