@@ -328,4 +328,4 @@ def test_a_method_may_describe_itself_with_little(data, capsys):
     X, y = data
     labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     TerseClassifier(population_size=20, generations=2, verbose=1).fit(X, labels)
-    assert "generation 2/2  best" in capsys.readouterr().err
+    assert "generation 2/2  training wrong labels" in capsys.readouterr().err

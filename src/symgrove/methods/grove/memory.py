@@ -15,7 +15,7 @@ from symgrove.methods.problem import Rows
 
 NUMBER = 8  # bytes of a float64
 FEWEST_ROWS = 100  # that a budget must have room for
-N_PLACES = 6  # numbers for each row, while rows are drawn and held out, and of what is predicted for them
+N_PLACES = 7  # numbers for each row, while rows are drawn and held out, and of what is predicted for them
 N_CHECKING = 8  # numbers for each row that is given, while rows and labels are checked
 # Vectors in float64, for each team of an engine, that come and go within a generation, and for each engine.
 N_PASSING = 8
