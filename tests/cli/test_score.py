@@ -1,6 +1,7 @@
 """`symgrove score` and `symgrove simplify`."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -69,7 +70,8 @@ def test_a_smaller_model_is_saved_and_shown(folder):
     small, model = sg.load(folder / "small.json"), sg.load(folder / "m.json")
     lines = done.stdout.splitlines()
     size = sum(m.size for m in model.ensemble_)
-    assert lines[0].startswith(f"before: {size} nodes, error ")
+    before = model.model_.ensembles[0].programs.size
+    assert re.fullmatch(rf"\d+ of {before} members; error \S+, before \S+, on \d+ new rows", lines[0])
     (chosen,) = (line for line in lines if line.startswith("*"))
     assert int(chosen.split()[1]) == sum(m.size for m in small.ensemble_) <= size
     found = json.loads(run("simplify", folder / "m.json", folder / "new.csv", "--max-size", str(size), "--json").stdout)
@@ -80,3 +82,15 @@ def test_a_smaller_model_is_saved_and_shown(folder):
     )
     refused = run("simplify", folder / "m.json", folder / "new.csv", "-o", folder / "m.json")
     assert "is the same file as the model" in refused.stderr
+
+
+def test_an_export_may_be_of_a_smaller_model(folder):
+    words = "export", folder / "m.json", "--to", "text"
+    done = run(*words, "--max-error-increase", "0.5", "--data", folder / "new.csv")
+    assert done.exit_code == 0, done.output
+    model, rows = sg.load(folder / "m.json"), pd.read_csv(folder / "new.csv")
+    smaller = model.simplify_ensemble(rows.drop(columns="price"), rows.price, max_error_increase=0.5)
+    assert done.stdout.rstrip("\n") == smaller.model.export("text").rstrip("\n")
+    assert f"made smaller: {smaller}" in done.stderr
+    assert smaller.n_parts < smaller.n_parts_before
+    assert "--max-error-increase and --data go together" in run(*words, "--max-error-increase", "0.5").stderr

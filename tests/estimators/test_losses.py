@@ -152,8 +152,7 @@ def test_files_derivatives_and_texts_of_counts(poisson, counts, tmp_path):
     assert (interval[:, 0] < poisson.predict(X)).all()
     smaller = sg.simplify_ensemble(poisson, X, y)
     assert (smaller.model.predict(X) > 0).all()
-    assert smaller.path[-1].error < y.std()
-    assert smaller.error_before == 0
+    assert smaller.error <= 1.01 * smaller.error_before < mean_poisson_deviance(y, np.full(len(y), y.mean()))
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,13 @@ def choose_members(members, target, n_steps, combine):
     return chosen
 
 
-def pursue(terms, target, n_steps, ridge):
-    """Terms and their ridge regression, intercept first, by augmented least squares."""
+def pursue(terms, target, n_steps):
+    """Orthogonal matching pursuit, and least squares, intercept first."""
     chosen, residual = [], target - target.mean()
     for _ in range(n_steps):
         worth = [-1.0 if i in chosen else abs(np.corrcoef(terms[i], residual)[0, 1]) for i in range(len(terms))]
         chosen.append(int(np.argmax(worth)))
         columns = np.column_stack([np.ones(target.size), terms[chosen].T])
-        extra = np.sqrt(ridge * target.size) * np.eye(len(chosen) + 1)[1:]
-        rows, goal = np.vstack([columns, extra]), np.append(target, np.zeros(len(chosen)))
-        solution = np.linalg.lstsq(rows, goal, rcond=None)[0]
+        solution = np.linalg.lstsq(columns, target, rcond=None)[0]
         residual = target - columns @ solution
     return chosen, solution

@@ -34,5 +34,11 @@ TransformTarget = Annotated[
         "its own units.",
     ),
 ]
+MaxErrorIncrease = Annotated[
+    float,
+    typer.Option(
+        min=0, help="How much higher the smaller model's error may be, as a share, on rows held out of the choice."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Same seed, same model.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]

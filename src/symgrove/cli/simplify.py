@@ -9,7 +9,7 @@ import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model, tell
 from symgrove.cli.fronts import front_lines
-from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Seed, Separator, Sheet
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, MaxErrorIncrease, Seed, Separator, Sheet
 from symgrove.cli.outputs import check_output, check_printable
 
 
@@ -20,8 +20,9 @@ def simplify(
     target: Annotated[
         str | None, typer.Option(help="Column with the target; needed if the model was saved in Python.")
     ] = None,
+    max_error_increase: MaxErrorIncrease = 0.01,
     max_size: Annotated[
-        int | None, typer.Option(min=1, help="The most nodes; by default, as few as are about as good as the best.")
+        int | None, typer.Option(min=1, help="The most nodes, even if the error rises more than that.")
     ] = None,
     digits: Annotated[
         int | None, typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default what the data justify.")
@@ -36,7 +37,7 @@ def simplify(
 ) -> None:
     """Choose some of a model's members, or of a Grove's terms; print sizes and errors, and save the chosen model.
 
-    Rows with the target decide, best ones that the model was not fitted on.
+    Rows with the target decide, best ones that the model was not fitted on; for a Grove, those of the fit beside them.
     """
     with clean_errors():
         from symgrove.cli.fit import save_model
@@ -53,16 +54,23 @@ def simplify(
         estimator = read_model(model)
         table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
         X, y = labelled_rows(estimator, table, target)
-        found = simplify_ensemble(estimator, X, y, max_size=max_size, random_state=seed)
+        found = simplify_ensemble(
+            estimator, X, y, max_error_increase=max_error_increase, max_size=max_size, random_state=seed
+        )
         place = None if output is None else save_model(found.model, output)
-        sizes = {"size_before": sum(m.size for m in estimator.ensemble_), "error_before": found.error_before}
+        sizes = {
+            "size_before": sum(m.size for m in estimator.ensemble_),
+            "n_parts_before": found.n_parts_before,
+            "error_before": found.error_before,
+            "rows": found.rows,
+            "n_rows": found.n_rows,
+        }
         points = found.path.rows("text", digits)
         if as_json:
             print_json({"model": place, **sizes, "size": found.path[found.chosen].size, "front": points})
             return
         transformed = next(iter(transformed_names_of(estimator)), None)
-        of = f" of {transformed}" if transformed else ""
-        echo(f"before: {sizes['size_before']} nodes, error{of} {found.error_before:.4g} on these rows")
+        echo(f"{found}" + (f" (errors of {transformed})" if transformed else ""))
         for line in front_lines({"target": transformed, "points": points}):
             echo(line)
         if place is not None:

@@ -17,6 +17,7 @@ Matrix = NDArray[np.float64]
 FEWEST_ROWS = 20  # to teach, and to judge if they are new
 # Rows held out to judge: a fifth, or of few rows more, but at most half of them.
 SHARE, ENOUGH = 0.2, 100
+ROWS_OF_FIT = "rows, of which some are or may be of the fit"
 
 
 class Judging(NamedTuple):
@@ -51,21 +52,40 @@ def judging_of(model: Estimator, X: Matrix, teacher: Matrix, targets: Matrix | N
         judging = _some(np.arange(len(X)), None, len(X), seed)
         taught = np.setdiff1d(np.arange(len(X)), judging)
         return Judging(taught, judging, teacher[judging], 1.0, PREDICTIONS)
-    marks, fit = marks_of(X, targets[None]), seen_by(model).get("fit")
-    is_new = np.zeros(len(X), dtype=bool) if fit is None else ~np.isin(marks, fit)
-    said = np.where(is_new, teacher, said_left_out(model, marks))
-    n_new, n_known = is_new.sum(), np.isfinite(said).sum()
+    new = is_new(model, X, targets[None])
+    said = np.where(new, teacher, said_left_out(model, marks_of(X, targets[None])))
+    n_new, n_known = new.sum(), np.isfinite(said).sum()
     if min(n_new, len(X) - n_new) >= FEWEST_ROWS:
-        judging = np.flatnonzero(is_new)
+        judging = np.flatnonzero(new)
     else:  # those of which the model says something without having seen them, if they are enough
         places = np.flatnonzero(np.isfinite(said)) if n_known >= FEWEST_ROWS else np.arange(len(X))
         judging = _some(places, None if classes_of(model) is None else targets, len(X), seed)
     taught = np.setdiff1d(np.arange(len(X)), judging)
-    rows = NEW_ROWS if is_new[judging].all() else HELD_OUT
+    rows = NEW_ROWS if new[judging].all() else HELD_OUT
     if np.isfinite(said[judging]).all():
         return Judging(taught, judging, said[judging], score_of(model, targets[judging], said[judging]), rows)
     known = score_left_out(model)  # of all rows of the fit
     return Judging(taught, judging, teacher[judging], np.nan if known.is_of_loss else float(known.value), rows)
+
+
+def is_new(model: Estimator, X: Matrix, targets: Matrix) -> NDArray[np.bool_]:
+    """Of rows of features, with targets (n_targets, n_rows): whether the model is known not to be fitted on them."""
+    fit = seen_by(model).get("fit")
+    return np.zeros(len(X), dtype=bool) if fit is None else ~np.isin(marks_of(X, targets), fit)
+
+
+def said_unseen(model: Estimator, X: Matrix, targets: Matrix, said: Matrix) -> tuple[Matrix, str]:
+    """What a model says of rows without having seen them, as far as that is known, and which rows they are.
+
+    `targets` are in their own units, and `said` is what it says of them otherwise.
+    """
+    new = is_new(model, X, targets)
+    if new.all() or len(targets) > 1:
+        return said, NEW_ROWS if new.all() else ROWS_OF_FIT
+    left_out = said_left_out(model, marks_of(X, targets))
+    is_known = np.isfinite(left_out)
+    left_out = model.model_.task.transformed(left_out[None])
+    return np.where(~new & is_known, left_out, said), HELD_OUT if is_known[~new].all() else ROWS_OF_FIT
 
 
 def _some(places: NDArray[np.intp], labels: Matrix | None, n_rows: int, seed: int) -> NDArray[np.intp]:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.compression.smaller import LARGEST_LOG_ODDS, with_stack
+from symgrove.compression.fewer_terms import LARGEST_LOG_ODDS
+from symgrove.compression.smaller import with_stack
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import feature_names_of, table_of

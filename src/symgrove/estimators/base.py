@@ -158,7 +158,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             self.check_parameters()
             problem, checkpoint = self._pose(X, y, sample_weight)
             with StopOnInterrupt() as interrupt, single_blas_thread:  # once, not for every product
-                finished = self._evolve(problem, self._limits(), checkpoint, interrupt, (X, y))
+                limits = Limits(self.generations, self.max_time, self.max_evaluations)
+                finished = self._evolve(problem, limits, checkpoint, interrupt, (X, y))
                 self._keep(checkpoint)
                 self._set_fitted(problem, finished)
         return self
@@ -224,8 +225,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def _saved_before(self, mark: str) -> checkpoints.Saved | None:
         """The run of the last fit, if this is a warm start, or that of the checkpoint if it has come further."""
         kept = getattr(self, "_kept", None) if self.warm_start else None
-        stored = None if self.checkpoint is None else self._load_checkpoint(mark)
-        return further(kept, stored, mark)
+        return further(kept, None if self.checkpoint is None else self._load_checkpoint(mark), mark)
 
     def _load_checkpoint(self, mark: str) -> checkpoints.Saved | None:
         """The saved run of this fingerprint, if there is one."""
@@ -242,9 +242,6 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def _compile(self) -> None:
         """Have the kernels of a fit compiled, before anything is timed."""
         warm_up(self)
-
-    def _limits(self) -> Limits:
-        return Limits(self.generations, self.max_time, self.max_evaluations)
 
     def _evolve(
         self,
@@ -425,7 +422,11 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which `symgrove.load` reads. See docs/model-file.md."""
         check_is_fitted(self)
-        _saving("files").save(self, path)
+        _above("saving.files").save(self, path)
+
+    def simplify_ensemble(self, X: Any, y: Any, **options: Any) -> Any:
+        """Fewer members or terms: what `symgrove.simplify_ensemble(self, X, y, ...)` gives."""
+        return _above("compression.smaller").simplify_ensemble(self, X, y, **options)
 
     def set_callbacks(self, *given: Any) -> Self:
         """Set scikit-learn callbacks, which are told of the fit and of every generation and may stop it.
@@ -443,12 +444,11 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = _saving("pickles").state_of(self, super().__getstate__())
-        return state
+        return dict(_above("saving.pickles").state_of(self, super().__getstate__()))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        _saving("pickles").restore(self)
+        _above("saving.pickles").restore(self)
 
     def _repr_html_inner(self) -> str:
         return super()._repr_html_inner() + display.members_as_html(vars(self))
@@ -496,5 +496,5 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         return Evaluation(primitives, self.dtype, bool(self.standardize), self._memory_budget(), self.engine)
 
 
-def _saving(name: str) -> Any:
-    return import_module(f"symgrove.saving.{name}")  # reading makes estimators, so that room is above this one
+def _above(name: str) -> Any:
+    return import_module(f"symgrove.{name}")  # what makes estimators is above this room

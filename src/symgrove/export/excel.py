@@ -26,7 +26,10 @@ FIRST_DAY = 25569  # 1970-01-01 as Excel counts
 MOST_CHARACTERS = 200_000  # of the formulas in a row: 100 rows are a file of 8 MB then
 PIECE = 100  # products in one partial sum
 
-_ADVICE = "Make the model smaller first, with symgrove.simplify_ensemble, or export to another language."
+_ADVICE = (
+    "Make the model smaller first (simplify_ensemble, --max-error-increase 0.01 --data rows.csv), or export to another "
+    "language."
+)
 
 # Steps that are no primitives.
 _CALLS = {

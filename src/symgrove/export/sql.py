@@ -84,7 +84,7 @@ def _check_names(plan: Plan, dialect: str) -> None:
 def _advice(dialect: str) -> str:
     """What to do about a model that is too large."""
     other = "Choose DuckDB (dialect='duckdb', --dialect duckdb), or make" if dialect == "sqlite" else "Make"
-    return f"{other} the model smaller first, with symgrove.simplify_ensemble."
+    return f"{other} the model smaller first (simplify_ensemble, --max-error-increase 0.01 --data rows.csv)."
 
 
 def _prefix(names: Sequence[str]) -> str:

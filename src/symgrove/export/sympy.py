@@ -13,7 +13,9 @@ from symgrove.models.plan import MemberBlock, Plan, Step
 from symgrove.models.target_transform import TargetTransform
 
 MOST_NODES = 30_000
-_ADVICE = "Make the model smaller first, with symgrove.simplify_ensemble, or export to 'text'."
+_ADVICE = (
+    "Make the model smaller first (simplify_ensemble, --max-error-increase 0.01 --data rows.csv), or export to 'text'."
+)
 
 
 def to_sympy(plan: Plan, version: str, digits: int | None = None) -> Any:
