@@ -40,6 +40,25 @@ def test_missing_values_and_texts(folder, tmp_path):  # noqa: F811
     assert "12 rows with missing values have no prediction" in done.stderr
 
 
+def test_texts_that_are_all_different_are_left_out_and_of_many_it_is_said_how_many_count(tmp_path):
+    rows = {
+        "id": [f"L{i}" for i in range(60)],
+        "town": [f"t{i % 40}" for i in range(60)],
+        "a": range(60),
+        "y": [0.5 * i for i in range(60)],
+    }
+    write_csv(tmp_path / "d.csv", rows)
+    fit = ["fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.json", "-q", *SMALL]
+    told = run(*fit).stderr
+    assert "column 'id' has a different text in each row, and is left out; --categorical-features id keeps it" in told
+    assert "of the 40 texts in column 'town', the 30 most frequent are features" in told
+    assert [c.name for c in sg.load(tmp_path / "m.json").columns_] == ["town", "a"]
+    assert "left out" not in run(*fit, "--categorical-features", "id").stderr
+    assert [c.name for c in sg.load(tmp_path / "m.json").columns_] == ["id", "town", "a"]
+    assert "left out" not in run(*fit, "--features", "id").stderr  # named, or nothing else there
+    assert run(*fit, "--ignore", "town,a").exit_code == 0
+
+
 def test_numbers_can_be_categories_and_rows_without_a_target_are_left_out(tmp_path):
     rows = {
         "k": [i % 3 for i in range(60)],

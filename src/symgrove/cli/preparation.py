@@ -6,6 +6,7 @@ Missing values and categories are the estimators' business (docs/tables.md).
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,7 @@ from symgrove.cli.tables import DataTable
 from symgrove.cli.target import MOST_CLASSES, listed, target_of
 from symgrove.cli.text_tables import number_of
 from symgrove.cli.troubles import Troubles
-from symgrove.models.columns import TableColumn, TableColumns, TextFormat
+from symgrove.models.columns import MOST_CATEGORIES, TableColumn, TableColumns, TextFormat
 from symgrove.models.date_text import DateFormat, shown_date
 from symgrove.models.document import Document, Entries
 from symgrove.models.number_text import MISSING as MISSING_TEXTS
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 MISSING = ("median", "drop", "error")
 FORMER = ("mean",)  # in files of older versions
 TEXTS = ("one-hot", "drop", "error")
+FEWEST_LABELS = 20  # rows from which on texts that are all different are no categories
 TASKS = ("auto", "regression", "classification")
 
 
@@ -89,6 +91,10 @@ def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[s
     names, texts = choose_columns(table, targets, wanted, more_categorical, troubles)
     categorical = list(dict.fromkeys([*texts, *more_categorical]))
     troubles.check()
+    if not wanted.features:
+        labels = _labels_of_rows(table, [name for name in texts if name not in more_categorical])
+        names = [name for name in names if name not in labels] or names
+        categorical = [name for name in categorical if name in names]
     X = frame_of(table, names, categorical, "an option names the column", troubles)
     formats = {name: table.formats[name] for name in (*names, *targets) if name in table.formats}
     X.formats = {name: form for name, form in formats.items() if name in names and name not in categorical}
@@ -102,9 +108,16 @@ def prepare(table: DataTable, wanted: TableOptions, more_categorical: Sequence[s
     with troubles.noting():
         y, task = _targets_of(table, targets, rows, wanted.task)
     troubles.check()
+    for name in (name for name in texts if name not in names):
+        tell(
+            f"note: column {name!r} has a different text in each row, and is left out; "
+            f"--categorical-features {shlex.quote(name)} keeps it"
+        )
     _tell_formats(table, {name: form for name, form in formats.items() if name not in categorical})
     _tell_codes(table, [name for name in names if name not in categorical])
-    _tell_almost_numbers(table, [name for name in texts if name not in more_categorical])
+    guessed = [name for name in texts if name in names and name not in more_categorical]
+    _tell_almost_numbers(table, guessed)
+    _tell_many_texts(table, guessed)
     told: Document = {"target": wanted.target, "missing": wanted.missing}
     if any(name in formats for name in targets):
         told["formats"] = {name: formats[name].document() for name in targets if name in formats}
@@ -176,6 +189,24 @@ def _tell_almost_numbers(table: DataTable, names: Sequence[str]) -> None:
                 f"note: column {name!r} is taken for categories, because some of its values are no numbers "
                 f"({listed(odd)}); left empty, they are missing numbers"
             )
+
+
+def _labels_of_rows(table: DataTable, names: Sequence[str]) -> list[str]:
+    """Columns of texts of which no two rows have the same, as of names and numbers of orders: a category is a row."""
+    found = []
+    for name in names:
+        texts = [text for text in table.texts(name) if text is not None]
+        if len(set(texts)) == len(texts) >= FEWEST_LABELS:
+            found.append(name)
+    return found
+
+
+def _tell_many_texts(table: DataTable, names: Sequence[str]) -> None:
+    """Columns of more texts than have features of their own."""
+    for name in names:
+        n_texts = len({text for text in table.texts(name) if text is not None})
+        if n_texts > MOST_CATEGORIES:
+            tell(f"note: of the {n_texts:,} texts in column {name!r}, the {MOST_CATEGORIES} most frequent are features")
 
 
 def _is_odd(value: Any) -> bool:

@@ -91,16 +91,23 @@ def _effects(forest: Forest, nodes: list[int], rows: Matrix | None) -> Matrix:
         return np.array([own.std() if own.size and np.ptp(own) > 0 else 0.0 for own in finite])
 
 
-def _rows(reading: Reading) -> Matrix:
-    """Rows like the training rows; features that are 0 or 1, such as [town is Harbour], have nothing between."""
+def _rows(reading: Reading, means: Matrix | None = None) -> Matrix:
+    """Rows like the training rows; features that are 0 or 1, such as [town is Harbour], have nothing between.
+
+    Five quantiles do not say how rare a 1 is; the mean of the feature does.
+    """
     rows = rows_like(reading.quantiles, N_ROWS)
     is_binary = np.isin(reading.quantiles, (0.0, 1.0)).all(axis=0)
-    return np.where(is_binary, np.round(rows), rows)
+    rows = np.where(is_binary, np.round(rows), rows)
+    if means is None:
+        return rows
+    drawn = np.random.default_rng(2).random(rows.shape) < means
+    return np.where(is_binary & (means > 0), drawn, rows)  # without standardization, means are given as 0
 
 
 def _strongest(mean: MeanOfMembers, reading: Reading, names: Names, n_most: int, digits: int | None) -> list[Term]:
     forest, own = mean.forest, as_weighted_sum(mean.forest, mean.root)
-    rows = mean.standardization.apply(_rows(reading))
+    rows = mean.standardization.apply(_rows(reading, mean.standardization.mean))
     effects = np.abs(own.weights) * _effects(forest, own.terms.tolist(), rows)
     order = np.argsort(-np.nan_to_num(effects, nan=-1.0), kind="stable")
     found = []
