@@ -19,6 +19,7 @@ def test_report_of_a_model_and_its_data(folder, tmp_path):  # noqa: F811
     assert made.exit_code == 0, made.output
     done = run("report", tmp_path / "m.json", folder / "numbers.csv", "-o", tmp_path / "page.html")
     assert done.exit_code == 0, done.output
+    assert done.stderr.startswith("report: scores on 36 rows, beside other models that are trained now\n")
     page = (tmp_path / "page.html").read_text()
     assert "<h1>m</h1>" in page
     assert "export model.json" not in page
@@ -41,8 +42,11 @@ def test_texts_and_missing_values(folder, no_figures, tmp_path):  # noqa: F811
     options = ("--text", "one-hot", "--missing", "drop")
     made = run("fit", folder / "mixed.csv", "-t", "y", "-o", tmp_path / "m.json", "-q", *SMALL, *options)
     assert made.exit_code == 0, made.output
-    done = run("report", tmp_path / "m.json", folder / "mixed.csv", "-o", tmp_path / "page.html", "--title", "Mixed")
+    done = run(
+        "report", tmp_path / "m.json", folder / "mixed.csv", "-o", tmp_path / "page.html", "--title", "Mixed", "-q"
+    )
     assert done.exit_code == 0, done.output
+    assert "report:" not in done.stderr
     assert "12 rows with missing values are left out" in done.stderr
     page = (tmp_path / "page.html").read_text()
     data = json.loads(re.search(r'id="what-if-data">(.*?)</script>', page, re.DOTALL)[1])
@@ -50,6 +54,7 @@ def test_texts_and_missing_values(folder, no_figures, tmp_path):  # noqa: F811
     assert choice["name"] == "colour"
     assert [label for label, _ in choice["options"]] == ["blue", "green, dark", "red", "(other)", "(missing)"]
     assert sorted(c["name"] for c in data["controls"]) == ["a", "b", "colour"]
+    assert (len(data["rows"]), len(data["truths"]), data["target"]) == (108, 108, "y")
 
 
 def test_classes_and_other_rows(folder, no_figures, tmp_path):  # noqa: F811

@@ -123,6 +123,23 @@ def test_typing_a_number_and_going_back(made, browser):
     assert browser.find_element(By.ID, "answer").get_attribute("data-prediction") == before
 
 
+@pytest.mark.parametrize("name", ["grove", "three"])
+def test_a_row_of_the_data_is_explained(name, made, browser):
+    model, X, path = made[name]
+    chromium.open_page(browser, path)
+    field = browser.find_element(By.ID, "row-number")
+    field.send_keys("5")
+    found = browser.find_element(By.ID, "answer").get_attribute("data-prediction")
+    wanted = model.predict(_frame(model, X[4:5]))[0]
+    assert found == str(wanted) if name == "three" else float(found) == pytest.approx(wanted, rel=1e-9)
+    truth = browser.find_element(By.ID, "truth")
+    assert truth.text.startswith("There, the target is ")
+    moved = browser.find_elements(By.CSS_SELECTOR, "#controls input[type=number]")[0]
+    moved.clear()
+    moved.send_keys("0.5")
+    assert (field.get_property("value"), truth.text) == ("", "")  # no row of the data
+
+
 def test_many_features_are_shown_on_request(made, browser):
     _, _, path = made["votes"]
     chromium.open_page(browser, path)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from symgrove.cli._common import clean_errors, read_model, tell
-from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Separator, Sheet
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Quiet, Separator, Sheet
 from symgrove.cli.outputs import check_output, naming
 
 
@@ -29,6 +29,7 @@ def report(
     sheet: Sheet = None,
     decimal: Decimal = None,
     dates: Dates = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a page about a model: scores beside other models, plots, formulas, a what-if panel, code to copy.
 
@@ -56,5 +57,6 @@ def report(
                 title=title or model.stem,
                 coverage=coverage,
                 model_file=model,
+                verbose=0 if quiet else 1,
             )
         tell(f"written: {output}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 import platform
+import sys
 import time
 import warnings
 from datetime import date
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -45,6 +47,7 @@ def report(
     title: str | None = None,
     coverage: float = 0.9,
     model_file: str | os.PathLike[str] | None = None,
+    verbose: int = 0,
 ) -> ReportPage:
     """A page about a fitted model: one HTML file that needs nothing else.
 
@@ -63,6 +66,8 @@ def report(
         Of the intervals that are shown; at most 0.999.
     model_file : path, optional
         Where the model is saved, for commands that the page shows.
+    verbose : int
+        From 1 on, lines on stderr say what is being done.
 
     Returns
     -------
@@ -82,15 +87,27 @@ def report(
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        data, scores, looked = summarise(model, rows), score_all(model, rows, coverage), look_at_features(model, rows)
+        told = partial(_say, is_wanted=verbose > 0)
+        told(f"scores on {len(rows.X_test):,} rows, beside other models that are trained now")
+        data, scores = summarise(model, rows), score_all(model, rows, coverage)
+        told("importances and dependence")
+        looked = look_at_features(model, rows)
+        told("the summary, and one formula if it is not known")
+        summary, mistakes = (
+            summarise_all(model, rows, scores, looked, data.warnings),
+            find_mistakes(model, rows, looked),
+        )
+        told("plots, with sensitivities and interactions")
+        figures = draw_all(model, rows, coverage, looked)
+        told("formulas and the page")
         page = _page(
             title=title or type(model).__name__,
             rows=rows,
-            summary=summarise_all(model, rows, scores, looked, data.warnings),
+            summary=summary,
             data=data,
             scores=scores,
-            mistakes=find_mistakes(model, rows, looked),
-            figures=draw_all(model, rows, coverage, looked),
+            mistakes=mistakes,
+            figures=figures,
             formulas=all_formulas(model),
             exports=exports,
             what_if=None if script.problem else controls(model, rows, coverage),
@@ -104,6 +121,12 @@ def report(
     if path is not None:
         page.save(path)
     return page
+
+
+def _say(text: str, *, is_wanted: bool) -> None:
+    if is_wanted:
+        sys.stderr.write(f"report: {text}\n")
+        sys.stderr.flush()
 
 
 def _page(**facts: Any) -> ReportPage:

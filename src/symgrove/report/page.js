@@ -88,18 +88,17 @@
       if (field.value === "" && !field.validity.badInput) { row[control.feature] = null; answer(); }
       if (Number.isFinite(entered())) { row[control.feature] = entered(); slider.value = entered(); answer(); }
     });
-    inputs.push(() => set(control.value));
+    inputs.push((values) => set(values[control.feature]));
     return element("div", { className: "control" }, element("label", { htmlFor: slider.id, textContent: control.name }), field, slider);
   };
   const choiceControl = (control, i) => {
     const options = control.options.map(([text], k) => element("option", { value: k, textContent: text }));
     const select = element("select", { id: `control-${i}` }, ...options);
-    const set = (value) => {
-      row[control.feature] = control.options[value][1];
-      select.value = value;
-    };
-    select.addEventListener("input", () => { set(Number(select.value)); answer(); });
-    inputs.push(() => set(control.value));
+    select.addEventListener("input", () => { row[control.feature] = control.options[Number(select.value)][1]; answer(); });
+    inputs.push((values) => {
+      row[control.feature] = values[control.feature];
+      select.value = control.options.findIndex(([, value]) => value === values[control.feature]);
+    });
     return element("div", { className: "control" }, element("label", { htmlFor: select.id, textContent: control.name }), select);
   };
   const place = byId("controls");
@@ -172,9 +171,19 @@
       element("p", { className: "quiet", textContent: `Together: ${write(place === null ? model.predict(row) : model.predictProba(row)[place])}. ${rule}` }));
     Object.assign(byId("why").dataset, { baseline: found.baseline, contributions: JSON.stringify(found.contributions) });
   };
-  const reset = () => { for (const set of inputs) set(); answer(); };
-  byId("reset").addEventListener("click", reset);
-  reset();
+  const load = (values) => { for (const set of inputs) set(values); answer(); };
+  const number = byId("row-number"), truth = byId("truth");
+  number.addEventListener("input", () => {
+    const place = number.valueAsNumber - 1;
+    truth.textContent = "";
+    if (setting.rows[place] === undefined) return;
+    truth.textContent = `There, ${setting.target} is ${setting.truths[place]}.`;
+    load(setting.rows[place]);
+  });
+  const leave = () => { number.value = ""; truth.textContent = ""; };  // it is no row of the data any more
+  place.addEventListener("input", leave);
+  byId("reset").addEventListener("click", () => { leave(); load(setting.start); });
+  load(setting.start);
   Promise.all([unpack("javascript"), unpack("parts")]).then(([code, script]) => {
     model = new Function(`${code}\nreturn symgroveModel;`)();
     parts = script ? new Function(script)() : null;

@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 
 from symgrove.estimators.base import Estimator
+from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.fitted import plan_of
 from symgrove.estimators.input import columns_of
 from symgrove.models.columns import TableColumns
 from symgrove.report.contributions import rows_beside
 from symgrove.report.rows import ReportRows
+from symgrove.report.words import number
 
 MOST_SHOWN = 12  # controls that are open at first
 N_STEPS = 200
+MOST_ROWS, MOST_VALUES = 1000, 50_000  # of the data, for the page to hold
 FEW_VALUES = 10  # different values up to which a feature may be a category
 
 
 def controls(model: Estimator, rows: ReportRows, coverage: float) -> dict[str, Any]:
-    """What the script of the page needs: a control for each column, and the values of a row to start from."""
+    """What the script of the page needs: a control for each column, a row to start from, rows to choose from."""
     columns, table = columns_of(model), np.asarray(rows.X)
     filled = columns.filled(table)
     complete = np.flatnonzero(~np.isnan(table).any(axis=1))
@@ -35,6 +38,12 @@ def controls(model: Estimator, rows: ReportRows, coverage: float) -> dict[str, A
     found.sort(key=lambda control: -control["importance"])
     used = np.flatnonzero(model.feature_importances_ > 0).tolist()
     settings = {"controls": found, "n_shown": MOST_SHOWN, "coverage": coverage, "start": start}
+    n_rows = min(MOST_ROWS, max(1, MOST_VALUES // len(columns)))
+    settings |= {
+        "rows": [list(row) for row in columns.values(table[:n_rows])],
+        "truths": [str(label) if isinstance(model, Classifier) else number(label) for label in rows.y[:n_rows]],
+        "target": rows.target.name,
+    }
     return settings | {"columns": used, "beside": rows_beside(model, rows), "nSteps": len(plan_of(model).steps)}
 
 
