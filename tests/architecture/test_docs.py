@@ -91,7 +91,8 @@ def test_shell_blocks_name_commands_and_options_that_exist():
 
 
 def all_estimators():
-    return [kind for kind in vars(sg).values() if isinstance(kind, type) and issubclass(kind, Estimator)]
+    public = [getattr(sg, name) for name in sg.__all__]
+    return [kind for kind in public if isinstance(kind, type) and issubclass(kind, Estimator)]
 
 
 def prose(document):

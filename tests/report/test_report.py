@@ -459,6 +459,6 @@ def test_the_summary_has_one_formula_that_says_about_the_same(fitted, no_figures
     monkeypatch.setattr("symgrove.report.summary.one_formula", None)  # what the model knows is not found again
     monkeypatch.setattr(model, "one_formula_", known, raising=False)
     for text in (page, html.unescape(sg.report(model, X, pd.Series(y, name="yield")))):
-        found = re.search(r"In one formula \(R² (.*?) on new rows; the ensemble (.*?)\): yield =", text)
+        found = re.search(r"In one formula \(R² (.*?) on 100 new rows; the ensemble (.*?) on the same\): yield =", text)
         assert found[2] == f"{model.score(X[200:], y[200:]):.2f}"
         assert "<math>" in text[found.end() : text.index("<h2>Scores</h2>")]

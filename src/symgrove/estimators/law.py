@@ -331,8 +331,10 @@ class LawRegressor(Regressor):
         best = findings.best
         if not self.verbose or best is None:
             return
-        formulas = findings.formulas
-        shown = to_text(formulas.forest, formulas.with_values(best.root, best.values), None, 4)
+        formulas, names = findings.formulas, self._names
+        if names is not None:  # free numbers are features too, behind the others, until they have values
+            names = [*names, *(f"free number {k}" for k in range(formulas.forest.n_features - len(names)))]
+        shown = to_text(formulas.forest, formulas.with_values(best.root, best.values), names, 4)
         error = np.sqrt(best.error)
         unit = self._fitted_target
         say(type(self).__name__, f"{step}: {shown[:100]} (training RMSE {error:.4g}, in units of {unit})")

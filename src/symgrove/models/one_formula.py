@@ -75,8 +75,10 @@ class OneFormula(Shown):
         if self.rows == PREDICTIONS:
             return f"{self.measure} {self.score:.2f} with the ensemble's predictions"
         own = f"{self.measure} {self._shown_score(self.score)}"
-        before = "" if np.isnan(self.score_before) else f"; the ensemble {self._shown_score(self.score_before)}"
-        return f"{own} on {self.rows}{before}"
+        before = (
+            "" if np.isnan(self.score_before) else f"; the ensemble {self._shown_score(self.score_before)} on the same"
+        )
+        return f"{own} on {self.n_rows:,} {self.rows}{before}"
 
     def _shown_score(self, score: float) -> str:
         best = max(self.score, self.score_before) if np.isfinite(self.score_before) else self.score
