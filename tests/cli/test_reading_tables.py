@@ -1,7 +1,9 @@
 """Tables as they come: compressed, from workbooks, with other separators; all that is wrong in one message."""
 
+import datetime
 import gzip
 import json
+import math
 import warnings
 from datetime import date, timedelta
 
@@ -57,8 +59,26 @@ def test_sheets_of_a_workbook(tmp_path):
 
 def test_predictions_are_compressed_where_the_name_says_so(tmp_path):
     assert gzip.decompress(table_as_bytes({"a": [1.0, None]}, format_of("p.tsv.gz", None), "p.tsv.gz")) == b'a\n1\n""\n'
-    with pytest.raises(ValueError, match=r"an Excel workbook such as 'p\.xlsx' is read only"):
-        format_of("p.xlsx", None)
+    with pytest.raises(ValueError, match=r"a workbook with macros such as 'p\.xlsm' is read only"):
+        format_of("p.xlsm", None)
+
+
+def test_predictions_in_a_workbook(tmp_path):
+    day = datetime.datetime(2024, 2, 29, tzinfo=datetime.UTC)
+    columns = {
+        "=name": ["=1+1", "a\x01", None],
+        "when": [day.replace(tzinfo=None), day, None],
+        "p": [0.1, math.inf, 3],
+    }
+    (tmp_path / "p.xlsx").write_bytes(table_as_bytes(columns, format_of("p.xlsx", None)))
+    sheet = openpyxl.load_workbook(tmp_path / "p.xlsx").active
+    assert [[c.value for c in row] for row in sheet.rows] == [
+        ["=name", "when", "p"],
+        ["=1+1", day.replace(tzinfo=None), 0.1],
+        ["a\ufffd", "2024-02-29 00:00:00+00:00", None],
+        [None, None, 3],
+    ]
+    assert sheet["A2"].data_type == "s"  # no formula
 
 
 def test_all_troubles_of_a_table_are_one_message(tmp_path):

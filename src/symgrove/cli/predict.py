@@ -30,7 +30,9 @@ def predict(
         typer.Option(help="Of numbers, lower and upper ends of intervals with this coverage, such as 0.9."),
     ] = None,
     input_format: InputFormat = None,
-    output_format: Annotated[str | None, typer.Option(help="csv, tsv or parquet, if the name does not tell.")] = None,
+    output_format: Annotated[
+        str | None, typer.Option(help="csv, tsv, xlsx or parquet, if the name does not tell.")
+    ] = None,
     separator: Separator = None,
     sheet: Sheet = None,
     decimal: Decimal = None,
@@ -52,9 +54,9 @@ def predict(
         for note in notes:
             tell(f"note: {note}")
         columns = _answers(estimator, X, probabilities=probabilities, spread=spread, interval=interval)
-        # What is only passed on stays as it was written; Parquet wants numbers.
-        is_parquet = as_json or kind == "parquet"
-        kept = {} if only else {n: _typed(table, n) if is_parquet else v for n, v in table.given.items()}
+        # What is only passed on stays as it was written; Parquet and Excel want numbers.
+        has_types = as_json or kind in ("parquet", "xlsx")
+        kept = {} if only else {n: _typed(table, n) if has_types else v for n, v in table.given.items()}
         taken = {name.lower() for name in kept}
         for name, values in columns.items():
             free = name

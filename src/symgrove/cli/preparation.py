@@ -196,7 +196,8 @@ def _labels_of_rows(table: DataTable, names: Sequence[str]) -> list[str]:
     found = []
     for name in names:
         texts = [text for text in table.texts(name) if text is not None]
-        if len(set(texts)) == len(texts) >= FEWEST_LABELS:
+        is_label = len(set(texts)) == len(texts) >= FEWEST_LABELS
+        if is_label and share_of_numbers(texts)[0] < 0.5:  # else they are meant as numbers
             found.append(name)
     return found
 

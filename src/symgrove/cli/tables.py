@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 from symgrove.cli.formats import FoundFormats, find_formats
 from symgrove.cli.text_tables import number_of, rows_of_text
 from symgrove.cli.troubles import Troubles
-from symgrove.cli.typed_tables import arrow_modules, columns_of_parquet, columns_of_workbook
+from symgrove.cli.typed_tables import arrow_modules, columns_of_parquet, columns_of_workbook, to_workbook
 from symgrove.models.columns import TextFormat
 from symgrove.models.date_text import ORDERS, DateFormat
 from symgrove.models.number_text import DECIMALS, MISSING
 
-FORMATS = ("csv", "tsv", "parquet")  # that are written
-READ = (*FORMATS, "xlsx")
+FORMATS = ("csv", "tsv", "parquet", "xlsx")  # that are written
+READ = (*FORMATS, "xlsm")
 GZIP = b"\x1f\x8b"  # how compressed files begin
 Column = list[Any]  # numbers or texts; None where a value is missing
 
@@ -120,11 +120,11 @@ def format_of(path: str, wanted: str | None, accepted: Sequence[str] = FORMATS) 
             raise ValueError(f"unknown format {wanted!r}; accepted: {', '.join(accepted)}.")
         return wanted
     suffix = Path(path.lower().removesuffix(".gz")).suffix
-    known = {".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsx"}
+    known = {".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsm"}
     found = known.get(suffix, "csv")
     if found not in accepted:
         raise ValueError(
-            f"tables are written as {', '.join(accepted)}; an Excel workbook such as {path!r} is read only."
+            f"tables are written as {', '.join(accepted)}; a workbook with macros such as {path!r} is read only."
         )
     return found
 
@@ -142,12 +142,13 @@ def read_table(path: str, given: TableFormat | None = None) -> DataTable:
     content = _unpacked(content, label)
     if not content:
         raise ValueError(f"{label} is empty.")
-    if given.sheet is not None and kind != "xlsx":
+    is_workbook = kind in ("xlsx", "xlsm")
+    if given.sheet is not None and not is_workbook:
         raise ValueError(f"--sheet is for Excel workbooks, and {label} is read as {kind}.")
     troubles, notes = Troubles(label), list[str]()
     if kind == "parquet":
         names, columns = columns_of_parquet(content, label)
-    elif kind == "xlsx":
+    elif is_workbook:
         (names, columns), notes = columns_of_workbook(content, label, given.sheet)
     else:
         rows, _ = rows_of_text(content, given.separator or ("\t" if kind == "tsv" else None), troubles)
@@ -225,6 +226,8 @@ def table_as_bytes(columns: dict[str, Column], kind: str, path: str = "-") -> by
     """The content of a file of this format; compressed if the name says so."""
     if kind == "parquet":
         return _to_parquet(columns)
+    if kind == "xlsx":
+        return to_workbook(columns)
     content = _to_text(columns, "\t" if kind == "tsv" else ",").encode()
     return gzip.compress(content, mtime=0) if path.lower().endswith(".gz") else content
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import io
+import math
 import zipfile
 from typing import Any
 
@@ -34,13 +36,11 @@ def arrow_modules() -> tuple[Any, Any]:
 
 def columns_of_workbook(content: bytes, label: str, wanted: str | None) -> tuple[Columns, list[str]]:
     """Columns of a sheet, the first one if none is named, and what to tell: formulas count as what they gave last."""
+    openpyxl = _openpyxl()
+    from openpyxl.utils.exceptions import InvalidFileException
+
     try:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError as error:
-        raise ImportError("Excel workbooks need openpyxl, which is not installed. Install symgrove[excel].") from error
-    try:
-        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ValueError(f"{label} cannot be read as an Excel workbook (.xlsx): {error}.") from error
     names = [sheet.title for sheet in book.worksheets]
@@ -63,3 +63,41 @@ def columns_of_workbook(content: bytes, label: str, wanted: str | None) -> tuple
     if n_errors:
         notes.append(f"{n_errors} cells with errors of Excel, such as #N/A, are missing values")
     return (header, columns), notes
+
+
+def to_workbook(columns: dict[str, list[Any]]) -> bytes:
+    """A workbook of one sheet; texts are texts, also where they begin like a formula."""
+    openpyxl = _openpyxl()
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, WriteOnlyCell
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("predictions")
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        if value is None or isinstance(value, (bool, int, float)) or _is_plain_date(value):
+            return value
+        made = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("\ufffd", str(value)))
+        made.data_type = "s"
+        return made
+
+    for row in ([*columns], *zip(*columns.values(), strict=True)):
+        sheet.append([cell(value) for value in row])
+    written = io.BytesIO()
+    book.save(written)
+    return written.getvalue()
+
+
+def _is_plain_date(value: Any) -> bool:
+    """Of a kind that cells hold: Excel knows no time zones."""
+    return isinstance(value, datetime.date) and getattr(value, "tzinfo", None) is None
+
+
+def _openpyxl() -> Any:
+    """The module, or what to install."""
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise ImportError("Excel workbooks need openpyxl, which is not installed. Install symgrove[excel].") from error
+    return openpyxl
