@@ -42,7 +42,7 @@ METHODS = {
     sg.GPTIPSRegressor: SMALL,
     sg.M3GPRegressor: SMALL,
     sg.M3GPClassifier: SMALL,
-    sg.LawRegressor: {"functions": ("sin",), "random_state": 3},
+    sg.LawRegressor: {"functions": ("sin",), "effort": "quick", "random_state": 3},
     sg.GroveRegressor: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
     sg.GroveClassifier: {**ENSEMBLE, "max_terms": 8, "strength": "fixed"},
 }

@@ -55,7 +55,7 @@ def test_the_default_parameters_are_those_of_the_paper():
         "dtype": "float64",
     }
     assert expected.items() <= parameters.items()
-    only = {"aggregation": "mean", "loss": "squared", "quantile": 0.5, "huber_delta": None}
+    only = {"aggregation": "mean", "loss": "squared", "quantile": 0.5, "huber_delta": None, "target_transform": None}
     assert TwoSEGPClassifier().get_params() | only == parameters | {"class_weight": None}
 
 

@@ -189,7 +189,7 @@ def _products(nodes: Nodes, block: MemberBlock, results: StepRows, features: str
     takes its row; sums of many are of finite values."""
     if all(len(row.indices) == 1 for row in block.rows):
         chosen = results.rows([block.values[row.indices[0]] for row in block.rows])
-        return nodes.op("Mul", chosen, nodes.array([[row.coefficients[0]] for row in block.rows]))
+        return nodes.op("Mul", chosen, nodes.column([float(row.coefficients[0]) for row in block.rows], features))
     if not block.values:
         return nodes.repeat([0.0] * len(block.rows), features)
     matrix = np.zeros((len(block.rows), len(block.values)))

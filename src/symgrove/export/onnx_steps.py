@@ -51,10 +51,14 @@ class Nodes:
             self.scalars[key] = self.array(float(value))
         return self.scalars[key]
 
-    def column(self, values: list[float]) -> str:
-        """A number for each row of a matrix; a scalar if they are the same."""
+    def column(self, values: list[float], like: str) -> str:
+        """A number for each row of a matrix; a scalar if they are the same.
+
+        Onnxruntime drops a factor that is one once rounded to float, so such a scalar is as wide as another matrix.
+        """
         if len({float(value).hex() for value in values}) == 1:
-            return self.scalar(values[0])
+            is_dropped = values[0] != 1 and np.float32(values[0]) == 1
+            return self.repeat(values[:1], like) if is_dropped else self.scalar(values[0])
         return self.array([[value] for value in values])
 
     def repeat(self, values: list[float], like: str) -> str:
@@ -112,7 +116,9 @@ def add_steps(nodes: Nodes, plan: Plan, features: str) -> StepRows:
         for group in groups:
             group.sort(key=lambda i: [results.place.get(arg, -1) for arg in steps[i].args])
             operands = _operands(nodes, plan, group, results, features)
-            numbers = [nodes.column(list(row)) for row in zip(*(steps[i].numbers for i in group), strict=True)]
+            numbers = [
+                nodes.column(list(row), features) for row in zip(*(steps[i].numbers for i in group), strict=True)
+            ]
             made.append((_apply(nodes, steps[group[0]].name, templates, operands, numbers), group))
         kept = [i for i in results.place if i >= 0 and last[i] < height]
         results = StepRows(nodes, [*([(results.rows(kept), kept)] if kept else []), *made])
@@ -153,7 +159,7 @@ def _operands(nodes: Nodes, plan: Plan, group: list[int], results: StepRows, fea
             found.append(results.rows(list(args)))
             continue
         constants = [plan.steps[arg].numbers[0] for arg in args]
-        found.append(nodes.repeat(constants, features) if is_own or is_all else nodes.column(constants))
+        found.append(nodes.repeat(constants, features) if is_own or is_all else nodes.column(constants, features))
     return found
 
 
