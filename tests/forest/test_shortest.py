@@ -11,6 +11,7 @@ from symgrove import Forest, PrimitiveSet, parse, to_text
 from symgrove.forest.as_sympy import to_sympy
 from symgrove.forest.latex import to_latex
 from symgrove.forest.normal_form import NoNormalFormError, NormalForms
+from symgrove.forest.other_forms import Product, other_products
 from symgrove.forest.shortest import shortest
 from symgrove.forest.values import values_of
 from symgrove.forest.written_form import FormulaWriter
@@ -151,6 +152,15 @@ def test_digits_are_not_lost_to_cancellation():
     far = wide.copy()
     far[:, :2] = [[1e8 - 1, 1e-9], [1e8 + 1, 2e-9]]
     assert written(text, PLAIN, far) == "100000000 * y + (x - 100000000) * (y + 1)"
+
+
+def test_products_whose_numbers_vanish_are_written():
+    forest, forms = Forest(5, PLAIN), NormalForms(PLAIN)
+    (_, x), (_, total) = (forms.read(forest, parse(forest, text, NAMES)) for text in ("x", "x + 2 * y + 3"))
+    for scale in (0.0, 5e-324, 1e300):
+        for exponent in (1, -1, -2):
+            for own in other_products(forms, Product(scale, ((x, 1), (total, exponent)))):
+                assert np.isfinite(own.scale)
 
 
 def test_the_other_notations_say_the_same():

@@ -59,16 +59,26 @@ def _with_scaled_sum(forms: NormalForms, own: Product, k: int) -> Iterator[Produ
     base, exponent = own.factors[k]
     _, constant, terms = forms.items[base]
     numbers = [c for _, c in terms[:MOST_NUMBERS]] + ([constant] if constant else [])
-    if abs(exponent) == 1:
-        numbers += [own.scale ** -int(exponent), -(own.scale ** -int(exponent))]
+    if abs(exponent) == 1 and own.scale != 0:  # a product of huge and tiny numbers may be
+        numbers += [_power(own.scale, -exponent), -_power(own.scale, -exponent)]
     signs = (1.0, -1.0) if is_whole(exponent) else (1.0,)
     least = _n_numbers(forms, own.scale, base)
     for number in dict.fromkeys(sign * abs(number) for number in (1.0, *numbers) for sign in signs):
-        scale = tidy(own.scale * number ** float(exponent))
-        if number not in (0.0, 1.0) and math.isfinite(scale) and scale != 0:
+        if number in (0.0, 1.0) or not 0 < abs(own.scale * _power(number, exponent)) < math.inf:
+            continue
+        scale = tidy(own.scale * _power(number, exponent))
+        if scale != 0:
             scaled = forms.divided(base, number)
             if _n_numbers(forms, scale, scaled) <= least:
                 yield Product(scale, (*own.factors[:k], (scaled, exponent), *own.factors[k + 1 :]))
+
+
+def _power(number: float, exponent: Exponent) -> float:
+    """Infinite, not an error, where it is too large."""
+    try:
+        return float(number ** float(exponent))
+    except OverflowError:
+        return math.inf
 
 
 def _n_numbers(forms: NormalForms, scale: float, item: int) -> int:
