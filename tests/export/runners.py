@@ -49,6 +49,16 @@ def need(program):
         pytest.skip(f"{program} is not installed; `make system-programs` installs it")
 
 
+def javascript_predictions(model, rows, folder):
+    """What the exported JavaScript says of rows with names; None where it refuses one."""
+    need("node")
+    model.export("javascript", folder / "m.js")
+    script = f"""const m = require("{folder}/m.js"); const rows = {json.dumps(rows)};
+console.log(JSON.stringify(rows.map((r) => {{ try {{ return m.predict(r); }} catch (e) {{ return null; }} }})));"""
+    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 def shaped(plan, values):
     values = np.asarray(values, dtype=np.float64)
     if plan.target_names:

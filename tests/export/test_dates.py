@@ -14,7 +14,7 @@ import pytest
 import symgrove as sg
 from symgrove.models.date_text import DateFormat, date_formats_of, date_parts
 from symgrove.models.table_frame import TableFrame
-from tests.export.runners import need, sheet_rows
+from tests.export.runners import javascript_predictions, need, sheet_rows
 
 FORMATS = {"at": DateFormat("ymd", True), "on": DateFormat("dmy"), "us": DateFormat("mdy")}
 ANY = "2020-02-03"  # what is right in every format
@@ -128,12 +128,7 @@ def test_predict_and_python_read_raw_rows(model, wanted):
 
 
 def test_javascript(model, wanted, tmp_path):
-    need("node")
-    model.export("javascript", tmp_path / "m.js")
-    script = f"""const m = require("{tmp_path}/m.js"); const rows = {json.dumps(rows())};
-console.log(JSON.stringify(rows.map((r) => {{ try {{ return m.predict(r); }} catch (e) {{ return null; }} }})));"""
-    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
-    check(json.loads(done.stdout), wanted)
+    check(javascript_predictions(model, rows(), tmp_path), wanted)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])

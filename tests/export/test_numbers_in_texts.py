@@ -1,9 +1,7 @@
 """Numbers in texts: `predict` of raw rows and every export that takes texts read the same, and refuse the same."""
 
-import json
 import math
 import sqlite3
-import subprocess
 
 import duckdb
 import numpy as np
@@ -14,7 +12,7 @@ import pytest
 import symgrove as sg
 from symgrove.models.number_text import NumberFormat, format_of_texts
 from symgrove.models.table_frame import TableFrame
-from tests.export.runners import need
+from tests.export.runners import javascript_predictions
 
 FORMATS = {"a": NumberFormat(",", "€"), "b": NumberFormat(".", ""), "c": NumberFormat(".", "%")}
 BAD = "refused"
@@ -93,12 +91,7 @@ def test_python(model, wanted):
 
 
 def test_javascript(model, wanted, tmp_path):
-    need("node")
-    model.export("javascript", tmp_path / "m.js")
-    script = f"""const m = require("{tmp_path}/m.js"); const rows = {json.dumps(rows())};
-console.log(JSON.stringify(rows.map((r) => {{ try {{ return m.predict(r); }} catch (e) {{ return null; }} }})));"""
-    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
-    check(json.loads(done.stdout), wanted)
+    check(javascript_predictions(model, rows(), tmp_path), wanted)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])

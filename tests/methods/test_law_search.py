@@ -291,13 +291,13 @@ def test_exponentials_are_only_where_they_are_allowed():
 
 
 def test_sums_are_found_as_sums_whatever_the_unit():
-    for unit in (1e-15,):
-        task = make_task(lambda x, y, z, unit=unit: unit * (np.sin(2 * x) + y), noise=0.02)
-        outcome = search(task)
-        good = [found for found in outcome.found if found.error < 0.002 * unit**2]
-        assert good[0].size <= 10
-        forest = outcome.formulas.forest
-        assert "plain_div" not in {forest.name(node) for node in forest.reachable([good[0].root])}
+    unit = 1e-15
+    task = make_task(lambda x, y, z: unit * (np.sin(2 * x) + y), noise=0.02)
+    outcome = search(task)
+    good = [found for found in outcome.found if found.error < 0.002 * unit**2]
+    assert good[0].size <= 10
+    forest = outcome.formulas.forest
+    assert "plain_div" not in {forest.name(node) for node in forest.reachable([good[0].root])}
 
 
 def test_rules_choose_from_the_front():

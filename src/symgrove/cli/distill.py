@@ -9,27 +9,34 @@ import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model, tell
 from symgrove.cli.fronts import print_fronts
-from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Seed, Separator, Sheet
-from symgrove.cli.outputs import check_output, check_printable
+from symgrove.cli.options import (
+    Data,
+    Dates,
+    Decimal,
+    Digits,
+    InputFormat,
+    ModelFile,
+    Seed,
+    Separator,
+    Sheet,
+    TargetOfModel,
+)
+from symgrove.cli.outputs import check_model_output
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
 
 
 def distill(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: ModelFile,
     data: Data,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Save the formula as a model in this file.")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Column with the target; by default that of the fit, if it is there.")
-    ] = None,
+    target: TargetOfModel = None,
     max_size: Annotated[int, typer.Option(min=1, help="The most nodes of the formula.")] = 30,
     effort: Annotated[str, typer.Option(help="Of the search: full (up to half a minute) or quick.")] = "full",
-    digits: Annotated[
-        int | None, typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default what the data justify.")
-    ] = None,
+    digits: Digits = None,
     input_format: InputFormat = None,
     separator: Separator = None,
     sheet: Sheet = None,
@@ -48,11 +55,7 @@ def distill(
         from symgrove.compression.distillation import distill as teach
         from symgrove.compression.one_formula import in_one_formula
 
-        if output is not None:
-            check_output(output, {"the model": model, "the data": data})
-            if str(output) == "-":
-                raise ValueError("the formula goes to standard output; name a file for the model with -o.")
-        check_printable()
+        check_model_output(output, {"the model": model, "the data": data}, "the formula goes")
         estimator = read_model(model)
         table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
         name, X, y = _rows(estimator, table, target)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, echo, read_model, tell
-from symgrove.cli.options import Dates, Decimal, InputFormat, Seed, Separator, Sheet
+from symgrove.cli.options import Dates, Decimal, InputFormat, ModelFile, Seed, Separator, Sheet, TargetOfModel
 from symgrove.cli.outputs import check_output, naming, print_bytes
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ TARGETS = ("python", "c", "javascript", "sql", "excel", "onnx", "text", "latex",
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: ModelFile,
     to: Annotated[str, typer.Option(help="One of " + ", ".join(TARGETS), autocompletion=lambda: list(TARGETS))],
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; - for standard output.")] = "-",
     table: Annotated[str | None, typer.Option(help="sql: the table to read.")] = None,
@@ -32,7 +31,7 @@ def export(
         typer.Option(help="Make the model smaller first: how much higher its error may be, as a share (0.01)."),
     ] = None,
     data: Annotated[str | None, typer.Option(help="A table with the target, to make it smaller with.")] = None,
-    target: Annotated[str | None, typer.Option(help="Column with the target, if the model does not name it.")] = None,
+    target: TargetOfModel = None,
     input_format: InputFormat = None,
     separator: Separator = None,
     sheet: Sheet = None,

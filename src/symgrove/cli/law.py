@@ -26,7 +26,7 @@ from symgrove.cli.options import (
     Text,
     TransformTarget,
 )
-from symgrove.cli.outputs import check_output, check_printable
+from symgrove.cli.outputs import check_model_output
 
 
 def law(
@@ -69,11 +69,7 @@ def law(
         from symgrove.estimators import LawRegressor
 
         missing = p.checked_options(missing, text, "regression")
-        if output is not None:
-            check_output(output, {"the data": data})
-            if str(output) == "-":
-                raise ValueError("the front goes to standard output; name a file for the model with -o.")
-        check_printable()
+        check_model_output(output, {"the data": data}, "the front goes")
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, "regression")
         table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
         given = p.prepare(table, wanted, names_of(categorical_features))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 Data = Annotated[
     str, typer.Argument(help="CSV, TSV (also .gz), Excel or Parquet file with a header; - for standard input.")
+]
+ModelFile = Annotated[Path, typer.Argument(help="A model file.")]
+TargetOfModel = Annotated[
+    str | None,
+    typer.Option("--target", help="Column with the target; models that the command line made know theirs."),
+]
+Digits = Annotated[
+    int | None,
+    typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default what the data justify."),
 ]
 Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict; several, separated by commas.")]
 Features = Annotated[str, typer.Option(help="Only these columns, separated by commas.")]

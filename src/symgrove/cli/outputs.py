@@ -30,6 +30,15 @@ def check_output(output: str | Path, inputs: Mapping[str, str | Path | None]) ->
         _check_place(Path(output))
 
 
+def check_model_output(output: Path | None, inputs: Mapping[str, str | Path | None], printed: str) -> None:
+    """The same for commands that print something and save a model if they are given a file."""
+    if output is not None:
+        check_output(output, inputs)
+        if str(output) == "-":
+            raise ValueError(f"{printed} to standard output; name a file for the model with -o.")
+    check_printable()
+
+
 def check_printable(way_out: str = "Open it.") -> None:
     """See that there is a standard output."""
     if sys.stdout is None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from symgrove.cli._common import clean_errors, print_json, read_model, tell
-from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Separator, Sheet
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, ModelFile, Separator, Sheet
 from symgrove.cli.outputs import check_output, print_bytes, writing
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: ModelFile,
     data: Data,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; - for standard output.")] = "-",
     only: Annotated[

@@ -8,17 +8,15 @@ from typing import Annotated
 import typer
 
 from symgrove.cli._common import clean_errors, read_model, tell
-from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Quiet, Separator, Sheet
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, ModelFile, Quiet, Separator, Sheet, TargetOfModel
 from symgrove.cli.outputs import check_output, naming
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: ModelFile,
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page.")] = Path("report.html"),
-    target: Annotated[
-        str | None, typer.Option(help="Column with the target; needed if the model was saved in Python.")
-    ] = None,
+    target: TargetOfModel = None,
     train: Annotated[
         str | None, typer.Option(help="The rows of the fit, if the data do not hold them: a file like the data.")
     ] = None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model
-from symgrove.cli.options import Data, Dates, Decimal, InputFormat, Separator, Sheet
+from symgrove.cli.options import Data, Dates, Decimal, InputFormat, ModelFile, Separator, Sheet, TargetOfModel
 from symgrove.cli.outputs import check_printable
 
 KINDS = {
@@ -19,11 +18,9 @@ KINDS = {
 
 
 def score(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: ModelFile,
     data: Data,
-    target: Annotated[
-        str | None, typer.Option(help="Column with the target; needed if the model was saved in Python.")
-    ] = None,
+    target: TargetOfModel = None,
     input_format: InputFormat = None,
     separator: Separator = None,
     sheet: Sheet = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from symgrove.cli._common import clean_errors, echo, print_json, read_model
 from symgrove.cli.fronts import fronts_as_values
 from symgrove.cli.one_formula import one_formula_values, print_one_formula
+from symgrove.cli.options import ModelFile
 from symgrove.cli.outputs import check_printable
 from symgrove.cli.screen import lines_of
 
@@ -21,7 +21,7 @@ DIGITS = 4  # of equations
 
 
 def show(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: ModelFile,
     everything: Annotated[
         bool, typer.Option("--all", help="All importances and terms, members, what recurs, the front.")
     ] = False,

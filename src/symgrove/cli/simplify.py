@@ -9,24 +9,32 @@ import typer
 
 from symgrove.cli._common import clean_errors, echo, print_json, read_model, tell
 from symgrove.cli.fronts import front_lines
-from symgrove.cli.options import Data, Dates, Decimal, InputFormat, MaxErrorIncrease, Seed, Separator, Sheet
-from symgrove.cli.outputs import check_output, check_printable
+from symgrove.cli.options import (
+    Data,
+    Dates,
+    Decimal,
+    Digits,
+    InputFormat,
+    MaxErrorIncrease,
+    ModelFile,
+    Seed,
+    Separator,
+    Sheet,
+    TargetOfModel,
+)
+from symgrove.cli.outputs import check_model_output
 
 
 def simplify(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: ModelFile,
     data: Data,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the smaller model in this file.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Column with the target; needed if the model was saved in Python.")
-    ] = None,
+    target: TargetOfModel = None,
     max_error_increase: MaxErrorIncrease = 0.01,
     max_size: Annotated[
         int | None, typer.Option(min=1, help="The most nodes, even if the error rises more than that.")
     ] = None,
-    digits: Annotated[
-        int | None, typer.Option(min=1, max=17, help="Digits of numbers in formulas; by default what the data justify.")
-    ] = None,
+    digits: Digits = None,
     input_format: InputFormat = None,
     separator: Separator = None,
     sheet: Sheet = None,
@@ -46,11 +54,7 @@ def simplify(
         from symgrove.compression.smaller import simplify_ensemble
         from symgrove.estimators.fitted import transformed_names_of
 
-        if output is not None:
-            check_output(output, {"the model": model, "the data": data})
-            if str(output) == "-":
-                raise ValueError("sizes and errors go to standard output; name a file for the model with -o.")
-        check_printable()
+        check_model_output(output, {"the model": model, "the data": data}, "sizes and errors go")
         estimator = read_model(model)
         table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
         X, y = labelled_rows(estimator, table, target)

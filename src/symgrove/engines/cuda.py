@@ -227,8 +227,7 @@ class CudaEngine(ProgramEngine, CardOperations):
         threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         roots = as_roots(forest, roots)
-        if row_loss is RowLoss.MISCLASSIFIED and not self._target.is_binary:
-            raise ValueError("the classification error needs targets of 0 and 1; encode the labels first.")
+        self._check_row_loss(row_loss)
         sums = np.empty((roots.size, samples.total.size))
         for rows, plan in self._plans(forest, roots, 2 * sums.shape[1], samples):
             own = Scaling(scaling.slope[rows], scaling.intercept[rows])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from symgrove.engines.base import Function
 from symgrove.engines.cuda_card import Card, SmallArrays, pack
-from symgrove.engines.resident import PlacedVectors, check_rows, check_sets, checked_index, summary_of
+from symgrove.engines.resident import PlacedVectors, check_sets, checked_factors, checked_index, summary_of
 from symgrove.engines.resident_kernels import Places
 from symgrove.fitness.terms import VectorSummary
 
@@ -210,21 +210,15 @@ class CardOperations(ABC):
     ) -> Matrix:
         """See `Engine.products`; with `is_squared`, vectors on the right are squared."""
         self._look_up()
-        given = {len(a) for a in (weights, left_index, right_index) if a is not None} or {1}
-        if len(given) > 1:
-            raise ValueError(f"weights and indices must be of equally many products, got {sorted(given)}.")
-        (n_products,) = given
-        left_index = checked_index(left_index, left, n_products)
-        right_index = checked_index(right_index, right, n_products)
-        check_rows(left, right, weights)
-        shape = n_products, left_index.shape[1], right_index.shape[1]
+        left_index, right_index = checked_factors(left, right, weights, left_index, right_index)
+        shape = *left_index.shape, right_index.shape[1]
         if 0 in shape:
             return np.zeros(shape)
         own = NO_PLACES if weights is None else weights.places
         places = (array for each in (left.places, right.places, own) for array in _arrays(each))
         packed = pack(self.kernels.card, *places, left_index, right_index)
         is_few = shape[1] <= FEW
-        n_tiles = n_products * -(-shape[1] // (FEW if is_few else MANY)) * -(-shape[2] // RIGHT)
+        n_tiles = shape[0] * -(-shape[1] // (FEW if is_few else MANY)) * -(-shape[2] // RIGHT)
         n_chunks = min(-(-FEWEST_BLOCKS // n_tiles), -(-self.n_rows // LEAST_ROWS_OF_A_CHUNK))
         chunk_rows = -(-self.n_rows // n_chunks)
         n_chunks = -(-self.n_rows // chunk_rows)

@@ -18,7 +18,10 @@ from symgrove.engines.base import SHARE_OF_VECTORS, VECTORS_WRITTEN_AT_A_TIME, R
 from symgrove.engines.resident import PlacedVectors, Room
 from symgrove.engines.vectors import SLAB_BYTES, Allocate, VectorStore, host_memory
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
+from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Samples, Target
+from symgrove.fitness.named_losses import Deviation
+from symgrove.fitness.row_loss import OwnRowLoss
 from symgrove.forest.forest import Forest, as_roots
 from symgrove.forest.primitives import PrimitiveSet
 
@@ -233,6 +236,10 @@ class ProgramEngine(ABC):
             raise ValueError(f"the forest has {forest.n_features} features, the data {self.data.n_features}.")
         if not forest.primitives.is_same(self.primitives):
             raise ValueError("the forest and the engine must have the same primitives and epsilon.")
+
+    def _check_row_loss(self, row_loss: RowLoss | Deviation | OwnRowLoss) -> None:
+        if row_loss is RowLoss.MISCLASSIFIED and not self._target.is_binary:
+            raise ValueError("the classification error needs targets of 0 and 1; encode the labels first.")
 
     def _budget_for(self, workspaces: float) -> int:
         """The smallest budget with room for buffers of so many bytes, besides what is reserved."""

@@ -172,14 +172,8 @@ def products(
     is_squared: bool = False,
 ) -> Matrix:
     """See `Engine.products`; with `is_squared`, vectors on the right are squared."""
-    given = {len(a) for a in (weights, left_index, right_index) if a is not None} or {1}
-    if len(given) > 1:
-        raise ValueError(f"weights and indices must be of equally many products, got {sorted(given)}.")
-    (n_products,) = given
-    left_index = checked_index(left_index, left, n_products)
-    right_index = checked_index(right_index, right, n_products)
-    check_rows(left, right, weights)
-    n_left, n_right = left_index.shape[1], right_index.shape[1]
+    left_index, right_index = checked_factors(left, right, weights, left_index, right_index)
+    (n_products, n_left), n_right = left_index.shape, right_index.shape[1]
     out = np.zeros((n_products, n_left, n_right))
     weight_places = NO_PLACES if weights is None else weights.places
     tasks = [
@@ -388,6 +382,22 @@ def checked_index(index: Index | None, vectors: PlacedVectors, n_times: int) -> 
     if own.ndim != 2 or (own.size and own.max() >= len(vectors)):
         raise ValueError(f"an index must be a matrix of positions below {len(vectors)}, got shape {own.shape}.")
     return own
+
+
+def checked_factors(
+    left: PlacedVectors,
+    right: PlacedVectors,
+    weights: PlacedVectors | None,
+    left_index: Index | None,
+    right_index: Index | None,
+) -> tuple[Index, Index]:
+    """Both indices of products, a row for each product."""
+    given = {len(a) for a in (weights, left_index, right_index) if a is not None} or {1}
+    if len(given) > 1:
+        raise ValueError(f"weights and indices must be of equally many products, got {sorted(given)}.")
+    (n_products,) = given
+    check_rows(left, right, weights)
+    return checked_index(left_index, left, n_products), checked_index(right_index, right, n_products)
 
 
 def check_sets(*sets: PlacedVectors) -> None:
