@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris, make_friedman1
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, r2_score
 
 import symgrove as sg
+from symgrove.cli.fronts import front_lines
 from tests.cli.test_commands import run
 
 SMALL = ["--method", "2segp", "--population-size", "60", "--generations", "5", "--n-estimators", "6", "-q"]
@@ -94,3 +95,12 @@ def test_an_export_may_be_of_a_smaller_model(folder):
     assert f"made smaller: {smaller}" in done.stderr
     assert smaller.n_parts < smaller.n_parts_before
     assert "--max-error-increase and --data go together" in run(*words, "--max-error-increase", "0.5").stderr
+
+
+def test_tables_hold_the_beginning_of_long_formulas():
+    points = [{"size": n, "error": 1.0, "is_chosen": False, "formula": "x" * n} for n in (10, 11)]
+    heading, _, short, long = front_lines({"target": None, "points": points}, 10)
+    assert short.endswith(" " + "x" * 10)
+    assert long.endswith(" " + "x" * 10 + " ...")
+    assert "--json" in heading
+    assert "--json" not in front_lines({"target": None, "points": points})[0]

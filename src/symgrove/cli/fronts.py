@@ -40,9 +40,12 @@ def print_fronts(fronts: list[dict[str, Any]]) -> None:
             echo(line)
 
 
-def front_lines(front: dict[str, Any]) -> list[str]:
-    """A table."""
+def front_lines(front: dict[str, Any], longest: int | None = None) -> list[str]:
+    """A table; formulas of at most `longest` characters."""
     from symgrove.models.front_table import CHOSEN, lines
 
     of = "" if front["target"] is None else f" of {front['target']}"
-    return [f"the front{of} (errors: root mean squares; {CHOSEN} predicts)", *lines(front["points"])]
+    points = front["points"]
+    is_cut = longest is not None and any(len(point.get("formula", "")) > longest for point in points)
+    rest = "; --json has whole formulas" if is_cut else ""
+    return [f"the front{of} (errors: root mean squares; {CHOSEN} predicts{rest})", *lines(points, longest)]

@@ -24,6 +24,8 @@ from symgrove.cli.options import (
 )
 from symgrove.cli.outputs import check_model_output
 
+LONGEST_FORMULA = 300  # characters: sums of hundreds of terms would push the table off the screen
+
 
 def simplify(
     model: ModelFile,
@@ -75,7 +77,7 @@ def simplify(
             return
         transformed = next(iter(transformed_names_of(estimator)), None)
         echo(f"{found}" + (f" (errors of {transformed})" if transformed else ""))
-        for line in front_lines({"target": transformed, "points": points}):
+        for line in front_lines({"target": transformed, "points": points}, LONGEST_FORMULA):
             echo(line)
         if place is not None:
             tell(f"written: {place}")
