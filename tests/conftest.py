@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+from distributed import Client, LocalCluster
 from hypothesis import settings
 
 settings.register_profile("symgrove", deadline=None, max_examples=50, derandomize=True)
@@ -16,6 +17,16 @@ def no_figures(monkeypatch):
     """Reports without plots and distilled formula, for tests of what the page says: they take most of the time."""
     monkeypatch.setattr("symgrove.report.build.draw_all", lambda *_: [])
     monkeypatch.setattr("symgrove.report.summary.one_formula", lambda *_: None)
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """A cluster of two workers within this process, one for the whole session: it is up in milliseconds."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
 
 
 def pytest_terminal_summary(terminalreporter):
