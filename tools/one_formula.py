@@ -54,8 +54,14 @@ def direct(X: Array, y: Array, is_class: bool, seed: int) -> Fitted:
     team: dict[str, Any] = {"n_estimators": 1, "sampling": 1.0, "strength": "fixed", "window": 1.0, "n_joining": 4}
     sizes: dict[str, Any] = {"max_terms": MAX_SIZE // 3, "max_size": 9, "generations": 200}
     grove = sg.GroveClassifier(**team, **sizes, random_state=seed, n_jobs=1).fit(X, y)
-    point = next(p for p in grove.size_path_ if p.size <= MAX_SIZE)
-    return (lambda Z: grove.classes_[(point.predict(Z) > 0.5).astype(int)]), point.size, point.rounded(), np.nan, np.nan
+    point = next(p for p in grove.size_path_ if evolved_size(p.model.members(None)) <= MAX_SIZE)
+    size = evolved_size(point.model.members(None))
+    return (lambda Z: grove.classes_[(point.predict(Z) > 0.5).astype(int)]), size, point.rounded(), np.nan, np.nan
+
+
+def evolved_size(members: Sequence[Any]) -> int:
+    """Nodes of all terms as they were evolved: of teams, that is cheap, and how the rows count."""
+    return sum(member.evolved_size for member in members)
 
 
 def score_of(said: Array, y: Array, is_class: bool) -> float:
@@ -76,7 +82,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
         kind = sg.GroveClassifier if is_class else sg.GroveRegressor
         model = kind(random_state=seed, n_jobs=1).fit(X, y)
         teacher.append(model)
-        return model.predict, sum(m.size for m in model.ensemble_), "", model.validation_score_, np.nan
+        return model.predict, evolved_size(model.ensemble_), "", model.validation_score_, np.nan
 
     models: dict[str, Callable[[], Fitted]] = {
         "ensemble": ensemble,
@@ -120,8 +126,9 @@ def sentences(rows: Sequence[dict[str, Any]]) -> str:
     seeds = ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
     return (
         f"Scores are R², of bcw and heart accuracy, on the quarter of the rows that no fit saw, means over {len(rows)} "
-        f"splits (seeds {seeds});\nformulas have at most {MAX_SIZE} nodes; seconds are CPU time. In {wins} of "
-        f"{len(rows)} splits the formula that was taught is better than the\none that was fitted on the target. "
+        f"splits (seeds {seeds});\nformulas have at most {MAX_SIZE} nodes, of Groves as they were evolved; seconds are "
+        f"CPU time. In {wins} of {len(rows)} splits the formula that was taught is better than the\none that was "
+        "fitted on the target. "
         f"What `distill` says of formulas (`score`, rows held out) is {_off(off)} on the test rows,\n"
         f"what it says of the ensembles {_off(before)}. Made by `python tools/one_formula.py`, rows in\n"
         "[results/one-formula.jsonl](results/one-formula.jsonl)."

@@ -67,7 +67,7 @@ def test_members_tell_samples_weights_and_errors(fitted, regression):
         assert member.weight == len(member.samples) / 6
         np.testing.assert_allclose(member.in_bag_error, fitted.history_["errors"][-1][list(member.samples)].mean())
         assert member.out_of_bag_error > 0
-        assert 1 <= member.size <= 500
+        assert 1 <= member.evolved_size <= 500
         assert "x" in member.program
 
 

@@ -301,7 +301,7 @@ def test_children_that_are_too_large_are_dropped(data):
         return np.array([forest.apply("add", int(p), int(d)) for p, d in zip(parents, donors, strict=True)])
 
     model = sg.TwoSEGPRegressor(**SMALL, variation=grow, max_size=9, init_depth=(1, 2)).fit(*data)
-    assert max(member.size for member in model.ensemble_) <= 9
+    assert max(member.evolved_size for member in model.ensemble_) <= 9
 
 
 def test_other_names_inside_a_function_make_another_run(data, tmp_path):

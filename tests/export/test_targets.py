@@ -297,7 +297,7 @@ def test_consensus_counts_members(segp):
     found = segp.consensus(None)
     assert all(part.share >= 2 / 6 and part.size >= 3 for part in found)
     assert [part.share for part in found] == sorted((part.share for part in found), reverse=True)
-    whole = {str(member.program) for member in segp.ensemble_ if len(member.samples) > 1 and member.size >= 3}
+    whole = {str(member.program) for member in segp.ensemble_ if len(member.samples) > 1 and member.evolved_size >= 3}
     assert len(found) >= bool(whole)
 
 

@@ -81,6 +81,49 @@ def test_what_sympy_rewrites_is_counted_as_it_is_then(text):
     assert sympy_size(forest, root) == n_nodes(forest, root)
 
 
+BY_TWO, BY_ONE = ("add", "sub", "mul", "div", "aq"), ("sqrt", "log", "log1p", "exp", "sin", "square", "cube", "neg")
+PROTECTED = PrimitiveSet(BY_TWO + BY_ONE)
+ALONE = {name: sympy.Function(name) for name in ("log1p", "aq")}  # SymPy has no such function
+READ = ALONE | {"square": lambda x: x**2, "cube": lambda x: x**3}
+
+
+def written_nodes(text, n_features=3):
+    """Nodes of a text that SymPy reads."""
+    symbols = {f"x{i}": sympy.Symbol(f"x{i}", real=True) for i in range(n_features)}
+    return sum(1 for _ in sympy.preorder_traversal(sympy.sympify(text.replace("^", "**"), locals=READ | symbols)))
+
+
+@given(
+    st.recursive(
+        st.one_of(st.integers(0, 2), st.sampled_from((2.31, -0.71, 0.5))),
+        lambda parts: st.one_of(
+            st.tuples(st.sampled_from(BY_TWO), parts, parts),
+            st.tuples(st.sampled_from(BY_ONE), parts),
+        ),
+        max_leaves=12,
+    )
+)
+def test_protected_functions_count_as_what_they_are_written_as(program):
+    forest = Forest(3, PROTECTED)
+    root = shortest(forest, plant(forest, program))
+    constants = [forest.columns.value[n] for n in forest.reachable([root]) if forest.name(n) == "constant"]
+    if 0.0 not in constants and np.abs(constants).max(initial=0) < 1e6:
+        text = to_text(forest, root)
+        assert sympy_size(forest, root) == written_nodes(text), text
+
+
+def test_what_is_too_deep_to_be_rewritten_is_counted_as_it_is():
+    forest = Forest(1, PROTECTED)
+    root = forest.feature(0)
+    for _ in range(30_000):
+        root = forest.apply("sin", root)
+    assert sympy_size(forest, root) == 30_001
+    shared = forest.apply("add", forest.feature(0), forest.constant(2.0))
+    for _ in range(100):
+        shared = forest.apply("mul", forest.apply("sin", shared), forest.apply("exp", shared))
+    assert sympy_size(forest, shared) > 1e18
+
+
 def test_names_decide_which_sign_comes_out_of_a_difference():
     forest = Forest(3, LAW)
     root = parse(forest, "cos(2 * x0 - x1)")

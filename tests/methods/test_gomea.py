@@ -286,7 +286,7 @@ def test_an_ensemble_has_a_member_for_each_sample_and_its_own_intervals():
 def test_the_small_template_has_few_nodes():
     X, y = random_data(1, 100)
     model = sg.GOMEARegressor.small_template(population_size=30, generations=3, random_state=0).fit(X, y)
-    assert model.ensemble_[0].size <= 31
+    assert model.ensemble_[0].evolved_size <= 31
     assert sg.GOMEAClassifier.small_template().template_height == 4
     with pytest.raises(ValueError, match="template_height must be a whole number from 1 to 9, got 10"):
         sg.GOMEARegressor(template_height=10).fit(X, y)

@@ -165,7 +165,7 @@ def _equations(estimator: Estimator, style: str, digits: int | None) -> list[str
 
 
 def _heaviest(estimator: Estimator, n: int) -> list[Any]:
-    return sorted(estimator.ensemble_, key=lambda member: (-member.weight, member.size))[:n]
+    return sorted(estimator.ensemble_, key=lambda member: (-member.weight, member.evolved_size))[:n]
 
 
 def _member(member: Any, style: str, digits: int | None) -> dict[str, Any]:

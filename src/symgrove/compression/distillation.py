@@ -184,7 +184,7 @@ def _classifier(
     rules = {"_names": feature_names_of(model), "_columns": columns_of(model)}
     reading = student.model_.reading
     points = [
-        replace(point, _model=stack.with_reading(reading), n_parts=1, **rules)
+        replace(point, _model=stack.with_reading(reading), n_parts=1, _size=None, **rules)
         for point, stack in zip(law.front_, stacks, strict=True)
     ]
     return student, points, chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 from symgrove.compression.judging import ROWS_OF_FIT, is_new
 from symgrove.compression.path import Given, ModelsOfSizes, all_say, point_of, whole_point
+from symgrove.estimators.fitted import feature_names_of
 from symgrove.models.ensemble import COMBINE, Ensemble, make_ensemble
+from symgrove.models.front import FrontPoint
 from symgrove.models.one_formula import NEW_ROWS
 from symgrove.models.program_model import ProgramModel
 from symgrove.models.pruning import PruningSteps, choose_members, make_folds
@@ -28,21 +31,33 @@ def fewer_members(model: ProgramModel, given: Given) -> ModelsOfSizes:
     for ensemble, members, goal in zip(model.ensembles, model.said(given.X), goals, strict=True):
         combine = None if ensemble.is_mean else partial(_combined, ensemble)
         steps.append(choose_members(members, goal, MOST_MEMBERS, combine, folds, ensemble.weights))
-    found = []
+    found: list[FrontPoint] = []
+    known: dict[tuple[str, float, float], int] = {}
     for step in range(MOST_MEMBERS):
         chosen = [s.chosen[: step + 1] for s in steps]
         programs = [np.unique(e.program_of[c]) for e, c in zip(model.ensembles, chosen, strict=True)]
-        size = sum(int(e.forest.size(e.programs[p]).sum()) for e, p in zip(model.ensembles, programs, strict=True))
         inside, outside = (
             given.measure.error(given.targets, np.stack([said[step] for said in each]))
             for each in ([s.said for s in steps], [s.held_out for s in steps])
         )
-        make, n_parts = partial(_with_members, model, chosen), sum(p.size for p in programs)
-        found.append(point_of(given.estimator, make, size, n_parts, inside, outside))
+        smaller, n_parts = _with_members(model, chosen), sum(p.size for p in programs)
+        size = _size_of(smaller, feature_names_of(given.estimator), known)
+        found.append(point_of(given.estimator, smaller, n_parts, inside, outside, size))
     error, n_programs = given.measure.error(given.targets, before), sum(e.programs.size for e in model.ensembles)
     found.append(whole_point(given.estimator, n_programs, error, error))
     rows = NEW_ROWS if is_new(given.estimator, given.X, given.own_targets).all() else ROWS_OF_FIT
     return ModelsOfSizes(found, rows, len(given.X))
+
+
+def _size_of(model: ProgramModel, names: Sequence[str] | None, known: dict[tuple[str, float, float], int]) -> int:
+    """Nodes of all members; the same members are in many models."""
+    total = 0
+    for member in model.members(names):
+        key = member.program, member.slope, member.intercept
+        if key not in known:
+            known[key] = member.size
+        total += known[key]
+    return total
 
 
 def _combined(ensemble: Ensemble, members: Matrix) -> Matrix:

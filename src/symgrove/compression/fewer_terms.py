@@ -16,12 +16,14 @@ from symgrove.blas import product
 from symgrove.compression.imitation import rows_to_imitate
 from symgrove.compression.judging import ROWS_OF_FIT, is_new, said_unseen
 from symgrove.compression.path import Given, ModelsOfSizes, all_say, point_of, whole_point
-from symgrove.estimators.fitted import features_of
+from symgrove.estimators.fitted import feature_names_of, features_of
 from symgrove.forest.forest import Forest
 from symgrove.models.one_formula import NEW_ROWS
 from symgrove.models.pruning import Pursuit, pursue
+from symgrove.models.shown import LONGEST_COUNTED
 from symgrove.models.stack import Stack
 from symgrove.models.teams import Range, Teams
+from symgrove.models.term_sizes import TermSizes
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
@@ -47,15 +49,16 @@ def fewer_terms(stack: Stack, given: Given) -> ModelsOfSizes:
     unseen, rows = said_unseen(given.estimator, parts[1].X, given.own_targets[:, judging], whole)
     if given.measure.loss is not None:  # what the model knew without these rows is known for squares only
         unseen, rows = whole, rows if rows == NEW_ROWS else ROWS_OF_FIT
-    candidates = []
+    sizes, candidates = TermSizes(pool, feature_names_of(given.estimator)), []
     for step in range(max(len(pursuit.solutions) for pursuit in found)):
-        used = [_at(pursuit, step)[0] for pursuit in found]
-        size = sum(int(pool.forest.size(pool.programs[own]).sum()) for own in used)
+        used = [np.array(_at(pursuit, step)[0], dtype=np.intp) for pursuit in found]
+        is_long = all(sizes.of_all(own) > LONGEST_COUNTED for own in used)  # shorter ones are counted as they are shown
+        size = sum(map(sizes.of, used)) if is_long else None
         inside = given.measure.error(parts[0].targets, parts[0].said(found, step))
         # Of rows that the model was fitted on it says too much; what it did not know of them stands in for that.
         outside = given.measure.error(parts[1].targets, unseen + (parts[1].said(found, step) - whole))
         make = partial(_with_terms, stack, pool, found, step)
-        candidates.append(point_of(given.estimator, make, size, len(set().union(*used)), inside, outside))
+        candidates.append(point_of(given.estimator, make, np.unique(np.concatenate(used)).size, inside, outside, size))
     errors = given.measure.error(parts[0].targets, parts[0].whole), given.measure.error(parts[1].targets, unseen)
     candidates.append(whole_point(given.estimator, pool.programs.size, *errors))
     return ModelsOfSizes(candidates, rows, judging.size)

@@ -64,23 +64,29 @@ class ModelsOfSizes(NamedTuple):
 
 
 def point_of(
-    estimator: Estimator, make: Model | Callable[[], Model], size: int, n_parts: int, error: float, held_out: float
+    estimator: Estimator,
+    make: Model | Callable[[], Model],
+    n_parts: int,
+    error: float,
+    held_out: float,
+    size: int | None = None,
 ) -> FrontPoint:
     """A candidate."""
     return FrontPoint(
-        size=size,
         error=error,
         held_out_error=held_out,
         n_parts=n_parts,
         _model=make,
         _names=feature_names_of(estimator),
         _columns=columns_of(estimator),
+        _size=size,
     )
 
 
 def whole_point(estimator: Estimator, n_parts: int, error: float, held_out: float) -> FrontPoint:
     """The model that the others are made from."""
-    return point_of(estimator, estimator.model_, sum(m.size for m in estimator.ensemble_), n_parts, error, held_out)
+    size = sum(member.size for member in estimator.ensemble_)
+    return point_of(estimator, estimator.model_, n_parts, error, held_out, size)
 
 
 @singledispatch

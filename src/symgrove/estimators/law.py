@@ -247,7 +247,6 @@ class LawRegressor(Regressor):
         points = [
             [
                 FrontPoint(
-                    size=entry.size,
                     error=float(np.sqrt(entry.error)),
                     held_out_error=float(np.sqrt(entry.held_out_error)),
                     description_length=entry.description,
@@ -256,6 +255,7 @@ class LawRegressor(Regressor):
                     ),
                     _names=self._names,
                     _columns=self.columns_,
+                    _size=entry.size,
                 )
                 for entry in entries
             ]

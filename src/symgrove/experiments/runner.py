@@ -221,7 +221,7 @@ def _size_of(model: Predictor) -> Row:
     if not isinstance(model, Estimator):
         return {}
     size: Row = {
-        "mean_size": round(float(np.mean([m.size for m in model.ensemble_])), 2) if model.ensemble_ else 0.0,
+        "mean_size": round(float(np.mean([m.evolved_size for m in model.ensemble_])), 2) if model.ensemble_ else 0.0,
         "n_evaluations": int(model.history_["n_evaluations"][-1]),
     }
     size |= model.model_.count_members()

@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrove.forest.canonical import in_one_order
 from symgrove.forest.forest import Forest
+from symgrove.forest.sympy_size import sympy_size
 from symgrove.forest.text import to_text
 from symgrove.models.ensemble import Ensemble
 from symgrove.models.reading import Reading
@@ -29,7 +30,7 @@ class Recurring(NamedTuple):
     share : float
         Of the members that have it.
     size : int
-        Nodes of it as it was evolved.
+        Nodes of the SymPy expression of the formula, every number counted.
     """
 
     formula: str
@@ -65,11 +66,7 @@ def recurring_parts(
     ]
     found.sort(key=lambda node: (-count[node], -int(forest.size(node)), node))
     return [
-        Recurring(
-            shown_formula(forest, node, ensemble.standardization, names, reading),
-            float(count[node] / n_members),
-            int(forest.size(node)),
-        )
+        _recurring(forest, node, ensemble.standardization, names, reading, float(count[node] / n_members))
         for node in found[:n_most]
     ]
 
@@ -87,23 +84,21 @@ def recurring_terms(
     found = np.flatnonzero(count >= min(2, teams.n_teams)).tolist()
     found.sort(key=lambda i: (-count[i], -int(forest.size(distinct[i])), i))
     return [
-        Recurring(
-            shown_formula(forest, int(distinct[i]), teams.standardization, names, reading),
-            float(count[i] / teams.n_teams),
-            int(forest.size(distinct[i])),
-        )
+        _recurring(forest, int(distinct[i]), teams.standardization, names, reading, float(count[i] / teams.n_teams))
         for i in found[:n_most]
     ]
 
 
-def shown_formula(
+def _recurring(
     forest: Forest,
     root: int,
     standardization: Standardization,
     names: Sequence[str] | None,
     reading: Reading | None,
-) -> str:
+    share: float,
+) -> Recurring:
     """A program in the user's units, as short as we can write it."""
     own = Forest(forest.n_features, forest.primitives)
     copy = int(own.copy_from(forest, [root])[0])
-    return to_text(*shortened(own, standardization.in_user_units(own, copy), reading), names, DIGITS)
+    shown = shortened(own, standardization.in_user_units(own, copy), reading)
+    return Recurring(to_text(*shown, names, DIGITS), share, sympy_size(*shown, names))

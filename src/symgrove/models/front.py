@@ -29,15 +29,15 @@ Matrix = NDArray[np.float64]
 SEVERAL_SCALES = 30.0  # errors that differ by such a factor are drawn on a logarithmic scale
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FrontPoint(Shown):
     """A model on a front.
 
     Attributes
     ----------
     size : int
-        Nodes; of a formula of LawRegressor those of its SymPy expression as it is shown, every constant counted, else
-        of all members or terms as they were evolved.
+        Nodes of the SymPy expression of the formula as it is shown, every number counted; of a long one (300 nodes with
+        the user's units) before it is shortened. Of several members, those of all together.
     error : float
         On the training rows; on those given, of `simplify_ensemble` and `distill`. Root mean squared error, of a Grove
         with another loss its mean.
@@ -56,7 +56,6 @@ class FrontPoint(Shown):
         The same as LaTeX with rounded numbers, and as a SymPy expression.
     """
 
-    size: int
     error: float
     held_out_error: float = np.nan
     description_length: float = np.nan
@@ -64,12 +63,18 @@ class FrontPoint(Shown):
     _model: Model | Callable[[], Model] = field(repr=False, compare=False)  # or what makes it
     _names: Sequence[str] | None = field(repr=False, compare=False)
     _columns: TableColumns = field(repr=False, compare=False)
+    _size: int | None = field(repr=False, compare=False, default=None)  # if it is known
     n_terms = Renamed("n_parts")
 
     @cached_property
     def model(self) -> Model:
         """What predicts; made when it is asked for."""
         return self._model() if callable(self._model) else self._model
+
+    @cached_property
+    def size(self) -> int:
+        """Nodes; counted when it is asked for."""
+        return sum(member.size for member in self.model.members(self._names)) if self._size is None else self._size
 
     @property
     def has_formula(self) -> bool:
@@ -89,6 +94,10 @@ class FrontPoint(Shown):
         if self._short_form is None:
             raise ValueError(f"a model of {self.n_parts} members is not one formula; `model.members(None)` has theirs.")
         return self._short_form
+
+    def __repr__(self) -> str:
+        known = ("size", "error", "held_out_error", "description_length", "n_parts")
+        return f"FrontPoint({', '.join(f'{name}={getattr(self, name)!r}' for name in known)})"
 
     def __str__(self) -> str:
         return self.formula if self.has_formula else repr(self)

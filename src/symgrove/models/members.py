@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.sympy_size import sympy_size
 from symgrove.forest.text import to_text
 from symgrove.models.ensemble import Ensemble
 from symgrove.models.reading import Reading
-from symgrove.models.shown import LONGEST_MATHS, Shown, shortened
+from symgrove.models.shown import LONGEST_COUNTED, LONGEST_MATHS, Shown, shortened
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class Member(Shown):
         Mean over those samples; out-of-bag errors are optimistic, because samples share one population. NaN if every
         sample drew all rows.
     size : int
-        Nodes of the program.
+        Nodes of the SymPy expression of the formula as it is shown, every number counted; of a long one (300 nodes with
+        the user's units) before it is shortened.
+    evolved_size : int
+        Nodes of the program as it was evolved, which `max_size` of the estimator limits.
     target : Any
         With more than two classes: the class that the member tells from the others, else None.
     """
@@ -50,18 +55,25 @@ class Member(Shown):
     samples: tuple[int, ...]
     in_bag_error: float
     out_of_bag_error: float
-    size: int
+    evolved_size: int
     target: Any
     _ensemble: Ensemble = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
     _reading: Reading | None = field(repr=False, compare=False, default=None)
+
+    @cached_property
+    def size(self) -> int:
+        """Nodes; counted when it is asked for."""
+        scaled = self._scaled()
+        is_short = int(scaled[0].size(scaled[1])) <= LONGEST_COUNTED
+        return sympy_size(*(shortened(*scaled, self._reading) if is_short else scaled), self._names)
 
     def _shown(self) -> tuple[Forest, int]:
         """The scaled program in the user's units, simplified."""
         return shortened(*self._scaled(), self._reading)
 
     def _beginning(self) -> tuple[Forest, int, bool]:
-        is_short = self.size <= LONGEST_MATHS  # simplifying takes a while
+        is_short = self.evolved_size <= LONGEST_MATHS  # simplifying takes a while
         return (*(self._shown() if is_short else self._scaled()), True)
 
     def _scaled(self) -> tuple[Forest, int]:
@@ -113,7 +125,7 @@ def list_members(
                 samples=tuple(int(j) for j in group),
                 in_bag_error=float(in_bag[group].mean()),
                 out_of_bag_error=float(outside.mean()) if outside.size else float("nan"),
-                size=int(ensemble.forest.size(ensemble.programs[ensemble.program_of[group[0]]])),
+                evolved_size=int(ensemble.forest.size(ensemble.programs[ensemble.program_of[group[0]]])),
                 target=target,
                 _ensemble=ensemble,
                 _names=names,

@@ -18,6 +18,7 @@ from symgrove.models.reading import Reading
 
 DIGITS = 4  # where nothing is known of the training rows
 N_ROWS = 200  # on which numbers are rounded
+LONGEST_COUNTED = 300  # nodes in the user's units, of a formula that is shortened to be counted
 LONGEST_MATHS, LONGEST_TEXT = 80, 500  # nodes that a notebook shows as mathematics; characters, if there are more
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
+from symgrove.forest.sympy_size import sympy_size
 from symgrove.forest.text import to_text
 from symgrove.models.columns import TableColumns
 from symgrove.models.front import FrontPoint
 from symgrove.models.reading import Reading
-from symgrove.models.shown import Shown, shortened
+from symgrove.models.shown import LONGEST_COUNTED, Shown, shortened
 from symgrove.models.teams import Teams
+from symgrove.models.term_sizes import TermSizes
 
 if TYPE_CHECKING:
     from symgrove.models.stack import Stack
@@ -40,7 +43,10 @@ class TeamMember(Shown):
     intercept : float
     n_terms : int
     size : int
-        Nodes of all terms.
+        Nodes of the SymPy expression of the formula as it is shown, every number counted; of a long one (300 nodes with
+        the user's units) before it is shortened.
+    evolved_size : int
+        Nodes of all terms as they were evolved.
     weight : float
         Share in the mean of the teams.
     samples : tuple of int
@@ -55,7 +61,7 @@ class TeamMember(Shown):
 
     intercept: float
     n_terms: int
-    size: int
+    evolved_size: int
     weight: float
     samples: tuple[int, ...]
     in_bag_error: float
@@ -63,7 +69,16 @@ class TeamMember(Shown):
     target: Any
     _teams: Teams = field(repr=False, compare=False)
     _names: Sequence[str] | None = field(repr=False, compare=False)
+    _sizes: TermSizes = field(repr=False, compare=False)
     _reading: Reading | None = field(repr=False, compare=False, default=None)
+
+    @cached_property
+    def size(self) -> int:
+        """Nodes; counted when it is asked for."""
+        terms = np.flatnonzero(self._teams.coefficients[self.samples[0]])
+        if self._sizes.of_all(terms) > LONGEST_COUNTED:
+            return self._sizes.of(terms)
+        return sympy_size(*self._shown(), self._names)
 
     @property
     def program(self) -> str:
@@ -90,10 +105,9 @@ class TeamMember(Shown):
 def front_point(stack: Stack, names: Sequence[str] | None, columns: TableColumns) -> FrontPoint:
     """The point of a model of one team."""
     (teams,) = stack.levels
-    has = teams.coefficients[0] != 0
-    size = int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0
+    n_parts = int(np.count_nonzero(teams.coefficients[0]))
     error = float(np.sqrt(teams.errors[0]) if teams.loss == "squared" else teams.errors[0])
-    return FrontPoint(size=size, error=error, n_parts=int(has.sum()), _model=stack, _names=names, _columns=columns)
+    return FrontPoint(error=error, n_parts=n_parts, _model=stack, _names=names, _columns=columns)
 
 
 class SharedTerm(NamedTuple):
@@ -122,16 +136,18 @@ class SharedTerm(NamedTuple):
 
 def list_teams(stack: Stack, names: Sequence[str] | None, targets: Any, labels: Sequence[str]) -> list[TeamMember]:
     """All teams of all levels; for each target, weights sum to the weights of the levels."""
-    members = []
+    members: list[TeamMember] = []
+    sizes: TermSizes | None = None
     for weight, teams, label in zip(stack.weights, stack.levels, labels, strict=True):
         n_targets = int(teams.target_of.max()) + 1
+        sizes = sizes if sizes is not None and sizes.are_of(teams) else TermSizes(teams, names)
         for j, row in enumerate(teams.coefficients):
             has = row != 0
             members.append(
                 TeamMember(
                     intercept=float(teams.intercept[j]),
                     n_terms=int(has.sum()),
-                    size=int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0,
+                    evolved_size=int(teams.forest.size(teams.programs[has]).sum()) if has.any() else 0,
                     weight=float(weight * n_targets / teams.n_teams),
                     samples=(j,),
                     in_bag_error=float(teams.errors[j]),
@@ -139,6 +155,7 @@ def list_teams(stack: Stack, names: Sequence[str] | None, targets: Any, labels: 
                     target=None if targets is None else targets[teams.target_of[j]],
                     _teams=teams,
                     _names=names,
+                    _sizes=sizes,
                     _reading=stack.reading,
                 )
             )
