@@ -120,6 +120,11 @@ def test_weighted_sums_are_of_terms_within_limits(make_engine, dtype, population
     found = engine.weighted_sums(forest, roots, terms)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(engine.weighted_sums(forest, roots, terms), found)
+    vectors = engine.weighted_vectors(forest, roots, terms)
+    engine.evaluate(forest, roots)  # they stay
+    np.testing.assert_array_equal(engine.fetch(vectors), found)
+    sums = engine.combine(np.ones((1, 5)), vectors)
+    np.testing.assert_allclose(engine.fetch(sums)[0], found.sum(axis=0), rtol=1e-12, atol=1e-12)
 
 
 def test_moments_are_weighted_sums_about_the_centre(make_engine, dtype):

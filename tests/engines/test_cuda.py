@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from symgrove.engines.cuda import CudaEngine
 from symgrove.engines.cuda_source import kernel_source
 from symgrove.engines.own_source import c_function
 from symgrove.models import joint_sums
+from symgrove.models.teams import Teams
 from tests.contracts.test_engines import reason_to_skip
 from tests.engines.played_card import PlayedCard
 from tests.strategies import random_data
@@ -117,6 +119,30 @@ def test_predictions_of_many_rows_are_made_on_the_card(make, monkeypatch):
     made.clear()
     np.testing.assert_array_equal(model.predict(Z[:400]), expected[:400])
     assert not made
+
+
+def one_fold(kind):
+    """An estimator that holds out some rows once, however few there are."""
+    own = kind.configuration
+    folds = replace(own.folds, most_rows=100)
+    return type(kind.__name__, (kind,), {"configuration": replace(own, folds=folds)})
+
+
+@pytest.mark.parametrize("kind", [sg.GroveRegressor, sg.GroveClassifier])
+def test_the_strength_is_chosen_on_the_card(make, monkeypatch, kind):
+    """Predictions of rows held out and sums of all pairs of terms are made there, and the choice is the CPU's."""
+    if make is not CudaEngine:
+        monkeypatch.setattr(cuda, "the_card", PlayedCard)
+    X, y = random_data(0, 200)
+    y = y if kind is sg.GroveRegressor else y > np.median(y)
+    few = {"n_estimators": 3, "n_populations": 2, "population_size": 30, "max_terms": 5}
+    model = one_fold(kind)(generations=5, random_state=0, dtype="float64", **few).fit(X, y)
+    expected = model.predict(X).astype(float), [*model.stacking_weights_.values()]
+    monkeypatch.setattr(registry, "FEWEST_ROWS", 20)
+    monkeypatch.setattr(Teams, "term_values", lambda *_: pytest.fail("terms are brought to the host"))
+    model.set_params(engine="cuda").fit(X, y)
+    np.testing.assert_allclose([*model.stacking_weights_.values()], expected[1], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.predict(X).astype(float), expected[0], rtol=1e-6, atol=1e-8)
 
 
 def test_a_model_from_a_card_predicts_where_there_is_none(monkeypatch):

@@ -9,10 +9,11 @@ from sklearn.datasets import make_friedman1
 import symgrove as sg
 from symgrove.fitness.named_losses import Squared
 from symgrove.methods.base import nodes_of
+from symgrove.methods.grove import pooling
 from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.grove.many_rows import rows_to_hide
 from symgrove.methods.grove.plateau import JUDGED, Plateau
-from symgrove.methods.grove.pooling import levels_of, pool_sums
+from symgrove.methods.grove.pooling import levels_of, pool_sums, sums_of_each, sums_on_engine
 from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
 from symgrove.methods.grove.setup import to_teams
 from symgrove.methods.problem import Rows
@@ -64,6 +65,24 @@ def test_coefficients_of_all_rows_are_a_ridge_regression(rows):
             np.testing.assert_allclose([each.intercept[j], *each.coefficients[j, own]], expected, rtol=1e-6, atol=1e-8)
             left = rows.targets[0] - expected[0] - expected[1:] @ values[own]
             assert each.errors[j] == pytest.approx(np.average(left**2, weights=rows.weight))
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_sums_of_terms_are_the_same_on_an_engine(rows, monkeypatch, has_weights):
+    """The terms of another fit, so that limits and values that are not finite count; of sets of unequal size."""
+    monkeypatch.setattr(pooling, "VALUES_ON_AN_ENGINE", 1)  # blocks of 2048 rows
+    teams = teams_of(sg.GroveRegressor, rows)
+    rng = np.random.default_rng(0)
+    X = rng.normal(scale=3.0, size=(3000, 10))
+    X[7] = 1e308
+    weight = np.where(rng.random(3000) < 0.2, 0.0, rng.random(3000)) if has_weights else None
+    own = Rows(X, rng.normal(size=(2, 3000)), weight, np.arange(3000))
+    uses = np.ones((2, teams.programs.size), dtype=bool)
+    uses[0, ::3] = False
+    given = teams, uses, own, units_of(own, Squared()), RowPass()
+    for found, expected in zip(sums_on_engine("cpu", *given), sums_of_each(*given), strict=True):
+        for name in ("gram", "first", "squares", "total"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-11, atol=1e-8)
 
 
 def test_levels_have_the_terms_of_a_team_a_population_and_all_others(rows):

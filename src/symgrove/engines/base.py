@@ -193,6 +193,10 @@ class Engine(Protocol):
 
     # Vectors that stay
 
+    def weighted_vectors(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> Handle:
+        """The sums of `weighted_sums` as vectors in float64, which stay as long as their handle does."""
+        ...
+
     def evaluate(self, forest: Forest, roots: Roots, *, keep: bool = False) -> Handle:
         """Outputs of distinct programs as vectors.
 

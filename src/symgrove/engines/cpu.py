@@ -178,6 +178,9 @@ class CpuEngine(ProgramEngine, HostOperations):
             self._run(plan, SumPass(plan, programs, terms, sums))
         return sums
 
+    def weighted_vectors(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> PlacedVectors:
+        return vectors_in(self.weighted_sums(forest, roots, terms))
+
     def _new_rows(self, n_vectors: int) -> NDArray[Any]:
         return np.empty((n_vectors, self.n_rows), dtype=self.dtype)
 

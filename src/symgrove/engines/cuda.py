@@ -256,14 +256,21 @@ class CudaEngine(ProgramEngine, CardOperations):
                 out[programs, chunk.start - start : chunk.stop - start] = own
         return out
 
-    @locked
     def weighted_sums(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> NDArray[np.float64]:
-        sums = self.card.arrays.zeros((terms.n_members, self.n_rows), dtype=np.float64)
+        return self.card.download(self._weighted(forest, roots, terms)[:, : self.n_rows])
+
+    def weighted_vectors(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> CardVectors:
+        return self._vectors_in(self._weighted(forest, roots, terms))
+
+    @locked
+    def _weighted(self, forest: Forest, roots: Roots, terms: WeightedTerms) -> Any:
+        """Sums of terms, each as long as a vector."""
+        sums = self.card.arrays.zeros((terms.n_members, n_padded(self.n_rows, 8)), dtype=np.float64)
         for programs, plan in self._plans(forest, as_roots(forest, roots), 0):
             found = TermsOnCard(self, terms, programs)
             for chunk in self._chunks(plan, 0):
                 found.add(chunk, sums)
-        return self.card.download(sums)
+        return sums
 
     # What sums read: see cuda_sums.py
 

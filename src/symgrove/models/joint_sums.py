@@ -68,6 +68,25 @@ class JointSums:
         return [level.headed(own) for level, own in zip(self.levels, np.split(sums, cuts), strict=True)]
 
 
+def members_of(
+    levels: Sequence[Teams], X: NDArray[Any], n_threads: int = 1
+) -> Iterator[tuple[slice, Sequence[Matrix]]]:
+    """Row ranges of X, and the predictions of each ensemble's teams on them; all ensembles have the same terms."""
+    if engine_of(n_threads, len(X)) is None:
+        for rows, values in levels[0].term_values(X, n_threads):
+            yield rows, [level.team_predictions(values) for level in levels]
+    else:
+        for group in joint_sums(levels):
+            yield from group.members(X, n_threads)
+
+
+def each_term(teams: Teams) -> WeightedTerms:
+    """Terms of an ensemble as sums of one term each."""
+    n = teams.programs.size
+    centre, factor, low, high = np.ascontiguousarray(teams.scaling())
+    return WeightedTerms(centre, factor, low, high, np.arange(n + 1), np.arange(n), np.ones(n), n)
+
+
 def joint_sums(levels: Sequence[Teams]) -> list[JointSums]:
     """Ensembles in groups that are predicted together: one group, if all were fitted on the same rows."""
     groups: list[list[int]] = []

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.engines.registry import engine_of
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.models.columns import TableColumns
@@ -18,7 +17,7 @@ from symgrove.models.consensus import Recurring, recurring_terms
 from symgrove.models.document import Allowance, Document, Entries
 from symgrove.models.ensemble import mean_of_finite, spread_of_finite
 from symgrove.models.front import Front
-from symgrove.models.joint_sums import JointSums, joint_sums
+from symgrove.models.joint_sums import JointSums, joint_sums, members_of
 from symgrove.models.model import LeftOut, Matrix, MeanOfMembers, Model, Names, RowLossOf
 from symgrove.models.plan import Graph, PlanTarget
 from symgrove.models.reading import Reading
@@ -149,12 +148,7 @@ class Stack(Model):
 
     def _first_level(self, X: Matrix, n_threads: int) -> Iterator[tuple[slice, Matrix]]:
         """Row ranges of X with the predictions of the first level's teams."""
-        level = self.levels[0]
-        if engine_of(n_threads, len(X)) is None:
-            yield from ((rows, level.team_predictions(values)) for rows, values in level.term_values(X, n_threads))
-        else:
-            for group in joint_sums([level]):
-                yield from ((rows, own) for rows, (own,) in group.members(X, n_threads))
+        yield from ((rows, own) for rows, (own,) in members_of(self.levels[:1], X, n_threads))
 
     def members(self, names: Names) -> list[TeamMember]:
         return list_teams(self, names, self.task.targets, self.labels)

@@ -30,6 +30,7 @@ from symgrove.methods.grove.setup import (
 from symgrove.methods.grove.turns import Populations
 from symgrove.methods.problem import Rows
 from symgrove.methods.side_by_side import States
+from symgrove.models.joint_sums import members_of
 from symgrove.models.teams import Range, Teams
 from symgrove.rng import stream
 
@@ -110,7 +111,7 @@ def _within(teams: Teams, rows: Rows, settings: TeamSettings) -> Teams:
 
 def predict_teams(settings: TeamSettings, folds: FoldRows, each: Sequence[tuple[Rows, Teams]]) -> HeldOut:
     """Predictions of the teams of each fold for the rows that it holds out."""
-    return _put_together(settings, folds, [teams for _, teams in each])
+    return _put_together(settings, folds, [[teams] for _, teams in each])[0]
 
 
 def predict_populations(
@@ -125,7 +126,7 @@ def predict_populations(
         level = population_level(teams, n_populations, FEW_PENALTIES)
         sums = sums_of_each(teams, level.uses, rows, units_of(rows, settings.loss), RowPass(settings.n_threads))
         fitted.append([level.fit_each(teams, sums, penalty) for penalty in level.penalties])
-    found = [_put_together(settings, folds, [own[i] for own in fitted]) for i in range(len(FEW_PENALTIES))]
+    found = _put_together(settings, folds, fitted)
     best = min(range(len(found)), key=lambda i: _squares(found[i].prediction, folds.training))
     wider = _spread_of(n_of_fit) / _spread_of(n_populations) if n_populations > 1 else 1.0
     return found[best]._replace(spread=wider * found[best].spread), FEW_PENALTIES[best]
@@ -153,15 +154,16 @@ def fit_populations(settings: TeamSettings, teams: Teams, rows: Rows, n_populati
     return level.fit_each(teams, sums, penalty)
 
 
-def _put_together(settings: TeamSettings, folds: FoldRows, each: Sequence[Teams]) -> HeldOut:
+def _put_together(settings: TeamSettings, folds: FoldRows, each: Sequence[Sequence[Teams]]) -> list[HeldOut]:
+    """What several ensembles of each fold, which have the same terms, predict for the rows that it holds out."""
     X, n_targets = folds.training.X, len(folds.training.targets)
-    prediction, spread = np.full((n_targets, len(X)), np.nan), np.full(len(X), np.nan)
-    for own, teams in zip(folds.held_out, each, strict=True):
-        for rows, values in teams.term_values(X[own], settings.n_threads):
-            members = teams.team_predictions(values)
-            prediction[:, own[rows]] = teams.combine(members)
-            spread[own[rows]] = members[teams.target_of == 0].std(axis=0)
-    return HeldOut(prediction, spread)
+    found = [HeldOut(np.full((n_targets, len(X)), np.nan), np.full(len(X), np.nan)) for _ in each[0]]
+    for own, ensembles in zip(folds.held_out, each, strict=True):
+        for rows, said in members_of(ensembles, X[own], settings.n_threads):
+            for teams, members, (prediction, spread) in zip(ensembles, said, found, strict=True):
+                prediction[:, own[rows]] = teams.combine(members)
+                spread[own[rows]] = members[teams.target_of == 0].std(axis=0)
+    return found
 
 
 def _squares(prediction: Matrix, training: Rows) -> float:

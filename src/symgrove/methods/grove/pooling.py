@@ -18,9 +18,13 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from symgrove.blas import on_one_thread, product
+from symgrove.dataset import Dataset, features_by_column
+from symgrove.engines.registry import engine_of, make_engine
 from symgrove.methods.grove.memory import NUMBER
 from symgrove.methods.grove.settling import RowPass, TargetUnits
 from symgrove.methods.problem import Rows
+from symgrove.models.joint_sums import each_term
+from symgrove.models.row_blocks import row_blocks, rows_at_a_time
 from symgrove.models.teams import Teams
 
 Matrix = NDArray[np.float64]
@@ -29,6 +33,7 @@ Uses = NDArray[np.bool_]
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
 FEW_PENALTIES = (0.1, 0.01, 1e-3)  # where evolutions on several folds are judged
 SHARE_OF_POOL = 0.5  # of the memory budget, for sums of all pairs of terms
+VALUES_ON_AN_ENGINE = 1 << 28  # of terms at a time, where sums are made on another engine than the default one
 N_MATRICES = 5  # of all products, at once: of all rows, of two parts, one that is made, one that is solved
 
 
@@ -76,14 +81,17 @@ def pool_sums(teams: Teams, rows: Rows, units: TargetUnits, how: RowPass) -> Poo
 
 def sums_of_each(teams: Teams, uses: Uses, rows: Rows, units: TargetUnits, how: RowPass) -> list[PoolSums]:
     """Sums of several sets of terms, (n_sets, n_terms)."""
+    other = engine_of(how.n_threads, len(rows.X))
+    if other is not None:
+        return sums_on_engine(other, teams, uses, rows, units, how)
     terms, n_targets = [np.flatnonzero(own) for own in uses], len(rows.targets)
     gram = [np.zeros((own.size + 1, own.size + 1)) for own in terms]
     first = [np.zeros((own.size + 1, n_targets)) for own in terms]
     squares, total = np.zeros(n_targets), 0.0
     for block, values in how.blocks(teams, rows):
         # With roots of the weights the product is of a matrix with itself, which takes half the time.
-        root = np.ones(values.shape[1]) if rows.weight is None else np.sqrt(rows.weight[block])
-        target = (rows.targets[:, block] - units.centre[:, None]) / units.scale[:, None] * root
+        root = np.sqrt(_weight(rows, block))
+        target = _in_units(rows, block, units) * root
         for i, own in enumerate(terms):
             phi = np.vstack([np.ones((1, values.shape[1])), values[own]]) * root
             gram[i] += product(phi, phi.T)
@@ -91,6 +99,42 @@ def sums_of_each(teams: Teams, uses: Uses, rows: Rows, units: TargetUnits, how: 
         squares += (target**2).sum(axis=1)
         total += float((root**2).sum())
     return [PoolSums(g, f, squares, total, units.centre, units.scale) for g, f in zip(gram, first, strict=True)]
+
+
+def _weight(rows: Rows, block: slice) -> Matrix:
+    return np.ones(rows.targets[:, block].shape[1]) if rows.weight is None else rows.weight[block]
+
+
+def _in_units(rows: Rows, block: slice, units: TargetUnits) -> Matrix:
+    found: Matrix = (rows.targets[:, block] - units.centre[:, None]) / units.scale[:, None]
+    return found
+
+
+def sums_on_engine(
+    engine: str, teams: Teams, uses: Uses, rows: Rows, units: TargetUnits, how: RowPass
+) -> list[PoolSums]:
+    """The same, but for rounding, on an engine: terms of a block of rows stay until all their products are made."""
+    n_own, n_targets = uses.sum(axis=1), len(rows.targets)
+    places = np.full((len(uses), 1 + n_own.max()), -1)  # of the intercept, then of the terms
+    for own, used in zip(places, uses, strict=True):
+        own[: 1 + used.sum()] = [0, *(1 + np.flatnonzero(used))]
+    gram = np.zeros((len(uses), places.shape[1], places.shape[1]))
+    first, squares, total = np.zeros((len(uses), n_targets, places.shape[1])), np.zeros(n_targets), 0.0
+    terms, every_target = each_term(teams), np.tile(np.arange(n_targets), (len(uses), 1))
+    for block in row_blocks(len(rows.X), rows_at_a_time(terms.n_members, VALUES_ON_AN_ENGINE)):
+        how.check()
+        weight, target = _weight(rows, block), _in_units(rows, block, units)
+        columns = features_by_column(rows.X[block], np.dtype(np.float64), teams.as_in_training)
+        data = Dataset(columns, np.zeros(weight.size))
+        with make_engine(data, teams.forest.primitives, how.n_threads, name=engine) as made:
+            values = made.put(np.ones((1, weight.size))) + made.weighted_vectors(teams.forest, teams.programs, terms)
+            weights = None if rows.weight is None else made.put(weight)[np.zeros(len(uses), dtype=np.intp)]
+            gram += made.products(values, values, weights, places, places)
+            first += made.products(made.put(target), values, weights, every_target, places)
+        squares += product(target**2, weight)
+        total += float(weight.sum())
+    each = zip(gram, first, 1 + n_own, strict=True)
+    return [PoolSums(g[:n, :n], f[:, :n].T, squares, total, units.centre, units.scale) for g, f, n in each]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.problem import Problem, Rows
 from symgrove.methods.programs import Fitted
 from symgrove.methods.side_by_side import SideBySide
-from symgrove.models.row_blocks import FEWEST_ROWS, row_blocks
 from symgrove.models.stack import Stack
 from symgrove.models.standardization import (
     Standardization,
@@ -274,12 +273,8 @@ def _standardization(settings: TeamSettings, training: Rows) -> Standardization:
 
 def range_of_features(standardization: Standardization, X: Matrix) -> Range:
     """Of standardised features."""
-    ranges = [
-        (Z.min(axis=0), Z.max(axis=0))
-        for Z in (standardization.apply(X[rows]) for rows in row_blocks(len(X), FEWEST_ROWS))
-    ]
-    low, high = zip(*ranges, strict=True)
-    return Range(np.min(low, axis=0), np.max(high, axis=0))
+    # The largest stays the largest when it is rounded.
+    return Range(standardization.apply(X.min(axis=0)), standardization.apply(X.max(axis=0)))
 
 
 def centres_and_scales(training: Rows, loss: NamedLoss | None) -> tuple[Matrix, Matrix]:
@@ -305,8 +300,7 @@ def to_teams(
     settings: TeamSettings, method: Populations | InTurns, states: Sequence[TeamState], training: Rows
 ) -> Teams:
     """The teams of the states as one ensemble with a forest of its own, in the units of the target."""
-    evolutions = method.parts
-    standardization = _standardization(settings, training)
+    evolutions, standardization = method.parts, method.standardization
     centre, scale = centres_and_scales(training, settings.loss)
     forest = Forest(training.X.shape[1], settings.primitives)
     parts = [_collect(forest, *each) for each in zip(evolutions, states, strict=True)]

@@ -179,9 +179,9 @@ def mixture_weights(predictions: Matrix, targets: Matrix, base: Matrix, row_weig
     all_levels = np.concatenate([predictions, constant[None]])
     likelihood = np.clip(_of_the_label(all_levels, targets), *PROBABILITIES)
     weights = np.full(len(likelihood), 1.0 / len(likelihood))
+    row_share = row_weight / row_weight.sum()
     for _ in range(N_ROUNDS):
-        share = weights[:, None] * likelihood
-        weights = np.average(share / share.sum(axis=0), axis=1, weights=row_weight)
+        weights = weights * product(likelihood, row_share / product(weights, likelihood))
     return weights[:-1]
 
 
