@@ -3,7 +3,6 @@
 import signal
 
 import pytest
-from distributed import Client, LocalCluster
 from hypothesis import settings
 
 settings.register_profile("symgrove", deadline=None, max_examples=50, derandomize=True)
@@ -22,6 +21,8 @@ def no_figures(monkeypatch):
 @pytest.fixture(scope="session")
 def dask_client():
     """A cluster of two workers within this process, one for the whole session: it is up in milliseconds."""
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - machines with a card may have no Dask
+
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,

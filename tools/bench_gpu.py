@@ -1,18 +1,26 @@
-"""Measure the CUDA engine on this machine's card, part by part; prints a table, and writes rows of it to a file.
+"""Measure the CUDA engine on this machine's card, part by part: rows of JSON, printed and added to a file.
 
-python tools/bench_gpu.py [--out FILE] [part ...]
+python tools/bench_gpu.py [--out docs/results/gpu.jsonl] [--limit SECONDS] [part ...]
+
+With a limit, each part is a process of its own, which is ended after so many seconds.
 """
 
 from __future__ import annotations
 
+import argparse
 import cProfile
 import json
 import pstats
+import resource
+import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +28,28 @@ import numpy as np
 
 import symgrove as sg
 from symgrove.engines.cuda import CardPlan, CudaEngine
-from symgrove.engines.cuda_card import the_card
+from symgrove.engines.cuda_card import missing_for_cuda, the_card
 from symgrove.forest.random_programs import RandomPrograms
+from symgrove.methods.grove import strength
 from symgrove.methods.grove.configuration import FOR_CLASSIFICATION, FOR_REGRESSION
+from symgrove.methods.grove.folds import FoldRows
+from symgrove.methods.grove.strength import StrengthSearch, Surroundings
 
 N_ROWS, N_FEATURES = 1 << 20, 20
 PROGRAMS, SAMPLES = 500, 50
+ROWS_OF_MEDIANS, SEEDS, BOOTSTRAPS = 20_000, 10, 10_000
+# What a fit that chooses its strength is made of; some are parts of others.
+PHASES = (
+    (Surroundings, "run_to"),
+    (FoldRows, "ensembles"),
+    (strength, "predict_teams"),
+    (strength, "predict_populations"),
+    (strength, "fit_populations"),
+    (strength, "weigh"),
+    (strength, "make_evolutions"),
+    (StrengthSearch, "choose"),
+    (StrengthSearch, "stack"),
+)
 
 
 def friedman(n_rows: int, seed: int = 0, n_features: int = N_FEATURES) -> tuple[Any, Any]:
@@ -118,6 +142,58 @@ def agreement() -> dict[str, Any]:
     return found
 
 
+@contextmanager
+def phases() -> Iterator[dict[str, float]]:
+    """Seconds of phases of a fit, filled in and printed as each ends; what they hold before is not waited for."""
+    seconds: dict[str, float] = {}
+    before = [(owner, name, getattr(owner, name)) for owner, name in PHASES]
+
+    def timed(name: str, work: Callable[..., Any], *given: Any, **more: Any) -> Any:
+        start = time.perf_counter()
+        found = work(*given, **more)
+        found = iter([*found]) if name == "ensembles" else found
+        texts = [str(g) for g in given if isinstance(g, (str, int, np.integer))] if name == "run_to" else []
+        key = " ".join([name, *texts])
+        own = time.perf_counter() - start
+        seconds[key] = seconds.get(key, 0.0) + own
+        print(f"  {key}: {own:.2f} s", flush=True)
+        return found
+
+    for owner, name, work in before:
+        setattr(owner, name, _as_method(partial(timed, name, work)))
+    try:
+        yield seconds
+    finally:
+        for owner, name, work in before:
+            setattr(owner, name, work)
+
+
+def _as_method(work: Callable[..., Any]) -> Callable[..., Any]:
+    """A function, which classes bind to their objects."""
+    return lambda *given, **more: work(*given, **more)
+
+
+@contextmanager
+def most_memory() -> Iterator[dict[str, float]]:
+    """The most GB in use on the card, looked at every 20 ms, and of this process on the host."""
+    found = {"most GB of the card": 0.0}
+    runtime, is_over = the_card().arrays.cuda.runtime, threading.Event()
+
+    def look() -> None:
+        while not is_over.wait(0.02):
+            n_free, n_all = runtime.memGetInfo()
+            found["most GB of the card"] = max(found["most GB of the card"], (n_all - n_free) / 1e9)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        is_over.set()
+        watcher.join()
+        found["most GB of the host"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
 def fitted(estimator: Any, n_rows: int = N_ROWS) -> dict[str, Any]:
     """Seconds and memory of a fit, and its error on other rows."""
     X, y = friedman(n_rows)
@@ -125,25 +201,67 @@ def fitted(estimator: Any, n_rows: int = N_ROWS) -> dict[str, Any]:
     if hasattr(estimator, "predict_proba"):
         middle = np.median(y)
         y, expected = y > middle, expected > middle
-    pool = the_card().arrays.get_default_memory_pool()
-    pool.free_all_blocks()
+    the_card().free_unused()
     profile = cProfile.Profile()
     is_profiled = estimator.generations <= 10
-    start = time.perf_counter()
-    if is_profiled:
-        profile.enable()
-    estimator.fit(X, y)
-    profile.disable()
-    seconds = time.perf_counter() - start
+    with phases() as seconds_of, most_memory() as memory:
+        start = time.perf_counter()
+        if is_profiled:
+            profile.enable()
+        estimator.fit(X, y)
+        profile.disable()
+        seconds = time.perf_counter() - start
     if is_profiled:
         pstats.Stats(profile, stream=sys.stdout).sort_stats("tottime").print_stats(25)
-    error = float(np.mean((estimator.predict(test) - expected) ** 2))
+    error = float(np.mean((estimator.predict(test).astype(float) - expected) ** 2))
     return {
         "s": seconds,
         "generations": estimator.n_generations_,
-        "GB of the card": pool.total_bytes() / 1e9,
+        **memory,
         "test error": error,
+        "weights": getattr(estimator, "stacking_weights_", None),
+        "phases": seconds_of,
     }
+
+
+def first_errors() -> dict[str, Any]:
+    """Errors of the members after the first generation, on the card and on the CPU."""
+    X, y = friedman(ROWS_OF_MEDIANS)
+    found: dict[str, Any] = {}
+    for dtype in ("float32", "float64"):
+        errors = []
+        for engine in ("cuda", "cpu"):
+            model = AllRows(engine=engine, dtype=dtype, strength="fixed", generations=0, random_state=0, n_jobs=-1)
+            stack: Any = model.fit(X, y).model_
+            errors.append(stack.levels[0].errors)
+        found[f"{dtype}: largest relative difference"] = float(np.abs(errors[0] / errors[1] - 1).max())
+        found[f"{dtype}: median error"] = float(np.median(errors[0]))
+    return found
+
+
+def medians(engine: str) -> Iterator[dict[str, Any]]:
+    """Test errors of Grove, one seed after the other: of the data and of the fit."""
+    for seed in range(SEEDS):
+        X, y = friedman(ROWS_OF_MEDIANS, 2 * seed)
+        test, expected = friedman(ROWS_OF_MEDIANS, 2 * seed + 1)
+        start = time.perf_counter()
+        model = sg.GroveRegressor(engine=engine, random_state=seed, n_jobs=-1).fit(X, y)
+        seconds = time.perf_counter() - start
+        yield {"seed": seed, "s": seconds, "test error": float(np.mean((model.predict(test) - expected) ** 2))}
+
+
+def difference(path: Path) -> dict[str, Any]:
+    """Medians of the errors that a file has of both engines, and a bootstrap interval of their difference."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    errors = []
+    for engine in ("cuda", "cpu"):
+        own = {row["seed"]: row["test error"] for row in rows if row["part"] == MEDIANS.format(engine)}
+        errors.append(np.array([own[seed] for seed in range(SEEDS)]))
+    drawn = np.random.default_rng(0).integers(SEEDS, size=(2, BOOTSTRAPS, SEEDS))
+    medians_of = [np.median(own[which], axis=1) for own, which in zip(errors, drawn, strict=True)]
+    card, cpu = (float(np.median(own)) for own in errors)
+    low, high = np.quantile(medians_of[0] - medians_of[1], (0.025, 0.975)).tolist()
+    return {"card": card, "CPU": cpu, "difference": card - cpu, "interval": [low, high]}
 
 
 def by_kernel(estimator: Any) -> dict[str, Any]:
@@ -221,7 +339,10 @@ class AllRowsOfTwoClasses(AllRowsOfClasses):
         return super().fit(X, y > np.median(y), sample_weight)
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+MEDIANS = "Grove, 20,000 rows, {}"
+DIFFERENCE = "Grove, 20,000 rows, difference"  # of what the file has
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "gpu.jsonl"
+PARTS: dict[str, Callable[[], dict[str, Any] | Iterator[dict[str, Any]]]] = {
     "bandwidth": bandwidth,
     "evaluation": evaluation,
     "agreement": agreement,
@@ -236,28 +357,55 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         AllRowsOfTwoClasses(engine="cuda", strength="fixed", generations=20, random_state=0)
     ),
     "Grove, and its predictions": predicting,
+    "Grove, classes, all rows, fixed strength": grove(AllRowsOfClasses, strength="fixed"),
     "Grove, classes, all rows": grove(AllRowsOfClasses),
     "Grove, classes": grove(sg.GroveClassifier),
+    "Grove, first generation": first_errors,
+    MEDIANS.format("cuda"): partial(medians, "cuda"),
+    MEDIANS.format("cpu"): partial(medians, "cpu"),
 }
 
 
-def main(arguments: list[str]) -> None:
-    """Run the parts that are named, or all."""
-    out = Path(arguments[arguments.index("--out") + 1]) if "--out" in arguments else None
-    names = [a for a in arguments if a in PARTS] or list(PARTS)
-    print(the_card().name, flush=True)
-    for name in names:
-        start = time.perf_counter()
+def measure(name: str, out: Path) -> None:
+    """One part: its rows, printed as they come, and added to the file."""
+    start = time.perf_counter()
+    try:
+        found = difference(out) if name == DIFFERENCE else PARTS[name]()
+        for row in [found] if isinstance(found, dict) else found:
+            _tell(name, row, start, out)
+    except Exception as error:
+        _tell(name, {"failed": f"{type(error).__name__}: {error}"[:2000]}, start, out)
+
+
+def _tell(name: str, row: dict[str, Any], start: float, out: Path) -> None:
+    card = "none" if missing_for_cuda() else the_card().name
+    text = json.dumps({"part": name, "card": card, **row, "seconds so far": time.perf_counter() - start})
+    print(text, flush=True)
+    with out.open("a") as file:
+        file.write(text + "\n")
+
+
+def main() -> None:
+    """Measure the parts that are named, or all."""
+    names = [*PARTS, DIFFERENCE]
+    read = argparse.ArgumentParser(description="Measure the CUDA engine on this machine's card.")
+    read.add_argument("--out", type=Path, default=RESULTS, help="rows are added to this file")
+    read.add_argument("--limit", type=float, help="seconds for each part, which is then a process of its own")
+    read.add_argument("parts", nargs="*", metavar="part", help=f"some of: {'; '.join(names)}")
+    given = read.parse_args()
+    unknown = [name for name in given.parts if name not in names]
+    if unknown:
+        read.error(f"{', '.join(map(repr, unknown))} is no part; parts are: {'; '.join(names)}")
+    for name in given.parts or names:
+        if given.limit is None:
+            measure(name, given.out)
+            continue
+        start, own = time.perf_counter(), [sys.executable, __file__, "--out", str(given.out), name]
         try:
-            found = PARTS[name]()
-        except Exception as error:
-            found = {"failed": f"{type(error).__name__}: {error}"[:2000]}
-        found["seconds of the part"] = time.perf_counter() - start
-        print(name, json.dumps(found, indent=1), flush=True)
-        if out is not None:
-            with out.open("a") as file:
-                file.write(json.dumps({"part": name, **found}) + "\n")
+            subprocess.run(own, timeout=given.limit, check=False)
+        except subprocess.TimeoutExpired:
+            _tell(name, {"ended after s": given.limit}, start, given.out)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -170,6 +170,10 @@ class CudaEngine(ProgramEngine, CardOperations):
         loss = None if own_loss is None else (f"row loss {own_loss.name!r}", own_loss.function)
         return Kernels(self.card, kernel_source(rows, self.dtype, loss))
 
+    def forget(self) -> None:
+        super().forget()
+        self.card.free_unused()
+
     def close(self) -> None:
         super().close()
         self._samples.clear()
