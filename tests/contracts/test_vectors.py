@@ -148,6 +148,38 @@ def test_rows_of_weight_zero_do_not_enter(make_engine, n_rows):
     np.testing.assert_allclose(sums, [naive.weighted_sum(row, weights[0]) for row in rows], rtol=1e-9)
 
 
+LIMIT = 0.75
+
+
+def bent(x):
+    return np.where(x > LIMIT, LIMIT, np.clip(x, -LIMIT, 2.0)) ** 2
+
+
+def by_function(scale, inner=bent):
+    """Functions of functions and of numbers from outside, which may change from one call to the next."""
+    return {
+        "nested": lambda w, x: np.maximum(w, 0.1) * inner(x + scale * w) ** 3.0,
+        "whole arrays": lambda w, x: np.add(scale * w, x, dtype=np.float64),  # cannot be written in C
+    }
+
+
+@pytest.mark.parametrize("name", ["nested", "whole arrays"])
+def test_functions_may_call_others_and_hold_numbers(make_engine, dtype, name):
+    n_rows = 2500
+    engine = make_engine(make_dataset(*random_data(0, n_rows, dtype=dtype)))
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=(2, 3, n_rows))
+    weight = rng.random((3, n_rows)) * (rng.random((3, n_rows)) > 0.3)
+    own = [engine.put(rows) for rows in (w, x)]
+    for scale in (0.5, 2.0, np.float32(-1.5)):
+        function = by_function(scale)[name]
+        expected = function(w, x)
+        np.testing.assert_allclose(engine.fetch(engine.apply(function, *own)), expected, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(engine.sums(function, *own), expected.sum(axis=1), rtol=1e-12)
+        found = engine.sums(function, *own, weights=engine.put(weight))
+        np.testing.assert_allclose(found, (weight * expected).sum(axis=1), rtol=1e-12)
+
+
 @pytest.mark.parametrize("n_rows", N_ROWS)
 def test_squares_combinations_functions_and_sums(make_engine, dtype, n_rows):
     engine, rows, vectors, rng = engine_and_rows(make_engine, n_rows, dtype=dtype)

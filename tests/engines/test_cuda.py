@@ -10,8 +10,11 @@ import pytest
 import symgrove as sg
 from symgrove.engines import cuda, cuda_card, cuda_sums, cuda_vectors, registry
 from symgrove.engines.cuda import CudaEngine
+from symgrove.engines.cuda_functions import translated
 from symgrove.engines.cuda_source import kernel_source
 from symgrove.engines.own_source import c_function
+from symgrove.fitness.named_losses import LOSSES, make_loss
+from symgrove.methods.grove.losses import team_loss
 from symgrove.models import joint_sums
 from symgrove.models.teams import Teams
 from tests.contracts.test_engines import reason_to_skip
@@ -119,6 +122,27 @@ def test_predictions_of_many_rows_are_made_on_the_card(make, monkeypatch):
     made.clear()
     np.testing.assert_array_equal(model.predict(Z[:400]), expected[:400])
     assert not made
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_teams_are_kernels_whose_numbers_may_change(name):
+    """Else every function of a generation is a dozen launches, or compiled again for each length of a step."""
+    y = np.linspace(1.0, 2.0, 20)
+    sources = set()
+    for scale in (1.0, 3.0):
+        loss = team_loss(make_loss(name, 0.3, None, y, None), scale)
+        value, share = loss.value, 0.25 * scale
+        functions = [(value, 2), (loss.score, 3), (_in_a_step(value, share), 3)]
+        functions += [] if loss.curvature is None else [(loss.curvature, 3)]
+        found = [translated(*each) for each in functions]
+        assert all(found)
+        sources.add(tuple(each.source for each in found))
+        assert share in found[2].numbers
+    assert len(sources) == 1
+
+
+def _in_a_step(value, share):
+    return lambda t, p, c: value(t, p + share * c)
 
 
 def one_fold(kind):

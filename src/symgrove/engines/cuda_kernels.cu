@@ -34,6 +34,7 @@ typedef long long whole;
 #define PANEL 2048                     /* rows whose sums are made in REAL; as on the CPU */
 #define STAGE 32                       /* rows in shared memory at a time */
 #define TILE 64                        /* programs, and samples, of a block */
+#define SUMMERS 256                    /* threads that add up numbers, in pairs, always the same */
 #define COPY 0                         /* steps that are no primitives */
 #define FILL 1
 
@@ -273,7 +274,6 @@ ERRORS(sum_deviations, double, deviation(y - scaled, c0, c1, c2))
 ERRORS(sum_own_loss, double, own_loss(y, scaled))
 #endif
 
-#define SUMMERS 256 /* threads that add up numbers, in pairs, always the same */
 
 /* Sums in float64 about a centre for pairs of program and sample, without rows of weight zero, to
 parts (tile, pair, 4): z, z * target, z * z with weights, and the largest |output - shift|. */

@@ -17,6 +17,8 @@ from symgrove.forest.primitive_table import BUILTIN, EXP_CAP, Primitive
 
 _PLACE_OF_PRIMITIVES = "/* Primitives come here, and CASES. */\n"
 _FILES = "cuda_kernels.cu", "cuda_vector_kernels.cu"
+_FUNCTION_FILE = "cuda_function_kernels.cu"
+_END_OF_PLACES = "/* Rows `start` to `stop` of vectors"  # what follows, functions do not need
 MOST_CODES = 256  # a step has a byte for it
 
 # As in block_kernels.py.
@@ -66,13 +68,27 @@ def kernel_source(
     rows = list(rows)
     real, bits = _TYPES[dtype.name]
     head = [f"#define REAL {real}", f"#define BITS {bits}", _NUMBERS]
-    body, *more = [files("symgrove.engines").joinpath(name).read_text(encoding="utf-8") for name in _FILES]
+    body, *more = map(_text, _FILES)
     definitions, _, kernels = body.partition(_PLACE_OF_PRIMITIVES)
     functions = [_function(row) for row in rows]
     functions.append("#define CASES " + " ".join(f"CASE({row.code}, primitive_{row.code})" for row in rows))
     if own_loss is not None:
         functions += [c_function("own_loss", own_loss[1], 2, "double", own_loss[0]), "#define OWN_LOSS"]
     return "\n".join([*head, definitions, *functions, kernels, *more])
+
+
+def function_source(function: str, n_sets: int) -> str:
+    """Kernels for `own_function`, a function in C of so many numbers and of `numbers`, constants."""
+    definitions, _, _ = _text(_FILES[0]).partition(_PLACE_OF_PRIMITIVES)
+    places, _, _ = _text(_FILES[1]).partition(_END_OF_PLACES)
+    operands = ", ".join(f"(x)[{i}]" for i in range(n_sets))
+    head = ["#define REAL double", _NUMBERS, definitions, places, function]
+    own = [f"#define N_SETS {n_sets}", f"#define FUNCTION(x, numbers) own_function({operands}, numbers)"]
+    return "\n".join([*head, *own, _text(_FUNCTION_FILE)])
+
+
+def _text(name: str) -> str:
+    return files("symgrove.engines").joinpath(name).read_text(encoding="utf-8")
 
 
 def _function(row: Primitive) -> str:

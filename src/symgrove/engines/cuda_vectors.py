@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from symgrove.engines.base import Function
 from symgrove.engines.cuda_card import Card, SmallArrays, pack
+from symgrove.engines.cuda_functions import Translated, translated
 from symgrove.engines.resident import PlacedVectors, check_sets, checked_factors, checked_index, summary_of
 from symgrove.engines.resident_kernels import Places
 from symgrove.fitness.terms import VectorSummary
@@ -134,6 +135,14 @@ class CardOperations(ABC):
     def apply(self, function: Function, *vectors: CardVectors) -> CardVectors:
         check_sets(*vectors)
         out = self._doubles(len(vectors[0]))
+        own = translated(function, len(vectors))
+        if own is not None:
+            self._look_up()
+            kernels, packed = self._with_places(own, vectors)
+            blocks = -(-self.n_rows // SUMMERS), len(out)
+            how = len(out), self.n_rows, out, out.shape[1]
+            kernels("apply_function", blocks, SUMMERS, *packed.addresses, *how)
+            return vectors_in(self.kernels, out, self.n_rows)
         for some, rows in self._calls(len(out), len(vectors)):
             self._look_up()
             arrays = [_gathered(v[np.arange(some.start, some.stop)], rows.start, rows.stop) for v in vectors]
@@ -144,6 +153,15 @@ class CardOperations(ABC):
     def sums(self, function: Function, *vectors: CardVectors, weights: CardVectors | None = None) -> Matrix:
         check_sets(*vectors, *([] if weights is None else [weights]))
         n = len(vectors[0])
+        own_function = translated(function, len(vectors))
+        if own_function is not None:
+            self._look_up()
+            kernels, packed = self._with_places(own_function, vectors if weights is None else (*vectors, weights))
+            n_tiles = -(-self.n_rows // ROWS_OF_A_TILE)
+            parts = self.kernels.card.arrays.empty((n_tiles, n), dtype=np.float64)
+            how = int(weights is not None), n, self.n_rows, ROWS_OF_A_TILE, parts
+            kernels("sum_function", (n, n_tiles), SUMMERS, *packed.addresses, *how)
+            return self._added(parts)
         total = np.zeros(n)
         for some, rows in self._calls(n, len(vectors)):
             self._look_up()
@@ -154,6 +172,12 @@ class CardOperations(ABC):
                 own = None if weights is None else _gathered(weights[part], rows.start, rows.stop)
                 total[some] += self._summed(values, own)
         return total
+
+    def _with_places(self, function: Translated, vectors: tuple[CardVectors, ...]) -> tuple[Kernels, SmallArrays]:
+        """Kernels of a function, and the places of all vectors that it reads, set after set, with its numbers."""
+        card = self.kernels.card
+        places = (np.concatenate(each) for each in zip(*(_arrays(v.places) for v in vectors), strict=True))
+        return Kernels(card, function.source), pack(card, *places, function.numbers)
 
     def _calls(self, n_vectors: int, n_sets: int) -> list[tuple[slice, slice]]:
         """Ranges of vectors and rows that an element-wise function sees at a time."""

@@ -1,14 +1,16 @@
-"""Users' functions of one or two numbers in C, for engines that compile C.
+"""Functions of numbers in C, for engines that compile C.
 
 What is translated is Numba's representation of the function: it knows lambdas, closures and every version of Python.
-All numbers are of one type; arithmetic, comparisons, conditions, `math` and NumPy's scalar functions are known.
+All numbers are of one type; arithmetic, comparisons, conditions, `math`, NumPy's scalar functions, and functions that
+are made of these, are known.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 from typing import Any
 
 import numba.core.ir as numba_ir
@@ -21,14 +23,14 @@ _OPERATORS = {
     operator.sub: "{0} - {1}",
     operator.mul: "{0} * {1}",
     operator.truediv: "{0} / {1}",
-    operator.pow: "pow({0}, {1})",
+    operator.pow: "{1} == 2 ? {0} * {0} : pow({0}, {1})",
     operator.mod: "{0} - floor({0} / {1}) * {1}",
     operator.floordiv: "floor({0} / {1})",
     operator.iadd: "{0} + {1}",
     operator.isub: "{0} - {1}",
     operator.imul: "{0} * {1}",
     operator.itruediv: "{0} / {1}",
-    operator.ipow: "pow({0}, {1})",
+    operator.ipow: "{1} == 2 ? {0} * {0} : pow({0}, {1})",
     operator.lt: "{0} < {1}",
     operator.le: "{0} <= {1}",
     operator.gt: "{0} > {1}",
@@ -59,6 +61,7 @@ _FUNCTIONS: dict[Any, str] = {
     np.minimum: _SMALLER,
     np.sign: "{0} > 0 ? 1 : {0} < 0 ? -1 : {0}",
     np.where: "{0} != 0 ? {1} : {2}",
+    np.clip: "{0} < {1} ? {1} : {0} > {2} ? {2} : {0}",
     math.isnan: "{0} != {0}",
     np.isnan: "{0} != {0}",
     math.isfinite: "{0} - {0} == 0",
@@ -73,31 +76,53 @@ for _name in _SAME_NAMES:
             _FUNCTIONS[vars(_module)[_own]] = f"{_name}({_arguments})"
 
 
-def c_function(name: str, function: Callable[..., float], arity: int, number: str, what: str) -> str:
-    """A function of numbers as a C function of a type; `what` names it in errors."""
-    return _InC(function, what).definition(name, arity, number)
+MOST_CALLS = 8  # one in another
+Slots = Mapping[Callable[..., float], Mapping[str, int]]
+
+
+def c_function(
+    name: str, function: Callable[..., float], arity: int, number: str, what: str, slots: Slots | None = None
+) -> str:
+    """A function of numbers as a C function of a type; `what` names it in errors.
+
+    `slots` says of functions where their numbers from outside stand in `numbers`, a last argument; of others, and
+    without it, they are written down.
+    """
+    return _InC(function, what, slots).definition(name, arity, number)
 
 
 class _InC:
     """One function on its way to C: the C names of Numba's variables, and what is known to be no number."""
 
-    def __init__(self, function: Callable[..., float], what: str) -> None:
+    def __init__(self, function: Callable[..., float], what: str, slots: Slots | None, depth: int = 0) -> None:
         self.function = function
         self.what = what
+        self.slots = slots
+        self.depth = depth
         self.names: dict[str, str] = {}
         self.objects: dict[str, Any] = {}
+        self.own: dict[tuple[Any, int], str] = {}  # functions that it calls
 
     def definition(self, name: str, arity: int, number: str) -> str:
-        """The C function."""
+        """The C function, after those that it calls."""
+        code = getattr(self.function, "__code__", None)
+        if code is not None and code.co_argcount != arity:
+            raise self._refusal(f"{code.co_name!r} is not called with all of its {code.co_argcount} arguments.")
         try:
             blocks = run_frontend(self.function).blocks
         except NumbaError as error:
             raise self._refusal(str(error).splitlines()[0]) from error
+        self.name = name
         lines = [line for label, block in blocks.items() for line in self._block(label, block)]
+        called = [
+            _InC(own, self.what, self.slots, self.depth + 1).definition(own_name, n_operands, number)
+            for (own, n_operands), own_name in self.own.items()
+        ]
         declared = [f"{number} {own} = 0;" for own in self.names.values()]
-        operands = ", ".join(f"{number} arg{i}" for i in range(arity))
+        operands = [f"{number} arg{i}" for i in range(arity)]
+        operands += [] if self.slots is None else [f"const {number} *numbers"]
         body = "".join(f"    {line}\n" for line in declared + lines)
-        return f"DEVICE {number} {name}({operands})\n{{\n{body}}}\n"
+        return "".join(called) + f"DEVICE {number} {name}({', '.join(operands)})\n{{\n{body}}}\n"
 
     def _refusal(self, reason: str) -> ValueError:
         return ValueError(
@@ -135,6 +160,8 @@ class _InC:
             return f"arg{value.index}"
         if isinstance(value, numba_ir.Var):
             return self._copied(target, value)
+        if isinstance(value, numba_ir.FreeVar) and value.name in (self.slots or {}).get(self.function, {}):
+            return f"numbers[{(self.slots or {})[self.function][value.name]}]"
         if isinstance(value, (numba_ir.Const, numba_ir.Global, numba_ir.FreeVar)):
             return self._held(target, value.value)
         if value.op == "getattr" and value.value.name in self.objects:
@@ -170,6 +197,11 @@ class _InC:
             template = _FUNCTIONS.get(function)
         except TypeError:  # not hashable
             template = None
+        if isinstance(function, FunctionType) and not value.kws and self.depth < MOST_CALLS:
+            operands = [self._named(argument) for argument in value.args]
+            operands += [] if self.slots is None else ["numbers"]
+            name = self.own.setdefault((function, len(value.args)), f"{self.name}_{len(self.own)}")
+            return f"{name}({', '.join(operands)})"
         n_operands = sum(f"{{{i}}}" in template for i in range(3)) if template else -1
         if template is None or value.kws or len(value.args) != n_operands:
             raise self._refusal(f"the call of {getattr(function, '__name__', function)!r} is not known there.")
