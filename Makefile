@@ -76,7 +76,7 @@ test-gpu: $(VENV)/.ready-cuda  ## the tests of engines on this machine's card (a
 	$(BIN)/symgrove doctor
 	$(BIN)/python -m pytest -q tests/engines/test_cuda.py tests/contracts/test_engines.py tests/contracts/test_vectors.py -k "cuda and not played"
 
-bench-gpu: $(VENV)/.ready-cuda  ## measure on this machine's card: bandwidth, evaluation, whole fits (about ten minutes)
+bench-gpu: $(VENV)/.ready-cuda  ## measure on this machine's card: bandwidth, evaluation, whole fits (about a quarter of an hour)
 	$(BIN)/python tools/bench_gpu.py
 
 $(VENV)/.ready-paper: $(VENV)/.ready

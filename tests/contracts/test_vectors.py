@@ -116,6 +116,12 @@ def test_products_without_an_index_are_of_all_vectors(make_engine):
     found = engine.products(few, vectors, engine.put(weights))
     np.testing.assert_allclose(found, np.einsum("jn,an,bn->jab", weights, rows[:7], rows), rtol=1e-9, atol=1e-6)
     assert engine.products(few[[]], vectors).shape == (1, 0, 150)
+    # Of vectors with themselves.
+    np.testing.assert_allclose(engine.products(vectors, vectors)[0], rows @ rows.T, rtol=1e-9, atol=1e-6)
+    index = rng.integers(-1, 150, size=(3, 101))
+    found = engine.products(vectors, vectors, engine.put(weights), index, index)
+    own = np.where(index[:, :, None] < 0, 0.0, rows[index])
+    np.testing.assert_allclose(found, (own * weights[:, None]) @ own.transpose(0, 2, 1), rtol=1e-9, atol=1e-6)
 
 
 def hostile_rows(n_rows):

@@ -171,8 +171,10 @@ class CudaEngine(ProgramEngine, CardOperations):
         return Kernels(self.card, kernel_source(rows, self.dtype, loss))
 
     def forget(self) -> None:
+        had_vectors = bool(self._store.slabs)
         super().forget()
-        self.card.free_unused()
+        if had_vectors:  # to free memory takes time, and engines that only predict come and go
+            self.card.free_unused()
 
     def close(self) -> None:
         super().close()

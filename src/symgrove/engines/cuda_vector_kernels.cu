@@ -111,8 +111,8 @@ n_right). A warp reads 32 rows of a vector at a time. */
     const whole *l_address, const unsigned char *l_is_double, const double *l_centre, const double *l_scale,           \
         const whole *r_address, const unsigned char *r_is_double, const double *r_centre, const double *r_scale,       \
         const whole *w_address, const unsigned char *w_is_double, const double *w_centre, const double *w_scale,       \
-        const whole *left_index, const whole *right_index, whole is_weighted, whole is_squared, whole n_products,      \
-        whole n_left, whole n_right, whole chunk_rows, whole n_rows, double *parts
+        const whole *left_index, const whole *right_index, whole is_weighted, whole is_squared, whole is_symmetric,    \
+        whole n_products, whole n_left, whole n_right, whole chunk_rows, whole n_rows, double *parts
 #define TILE_OF_PRODUCTS(N_LEFT)                                                                                       \
     Places left = {l_address, l_is_double, l_centre, l_scale}, right = {r_address, r_is_double, r_centre, r_scale};    \
     Places weights = {w_address, w_is_double, w_centre, w_scale};                                                      \
@@ -121,7 +121,8 @@ n_right). A warp reads 32 rows of a vector at a time. */
     whole first_left = BLOCK_X / n_right_tiles % n_left_tiles * N_LEFT;                                                \
     whole first_right = BLOCK_X % n_right_tiles * RIGHT;                                                               \
     whole low = BLOCK_Y * chunk_rows, high = low + chunk_rows < n_rows ? low + chunk_rows : n_rows;                    \
-    double *own_parts = parts + (BLOCK_Y * n_products + product) * n_left * n_right
+    double *own_parts = parts + (BLOCK_Y * n_products + product) * n_left * n_right;                                   \
+    if (is_symmetric && first_right + RIGHT <= first_left) return /* the host knows these from above the diagonal */
 
 #define FIND_VECTORS(N_LEFT)                                                                                           \
     if (thread < N_LEFT)                                                                                               \

@@ -234,6 +234,7 @@ class CardOperations(ABC):
     ) -> Matrix:
         """See `Engine.products`; with `is_squared`, vectors on the right are squared."""
         self._look_up()
+        is_symmetric = left is right and left_index is right_index and not is_squared
         left_index, right_index = checked_factors(left, right, weights, left_index, right_index)
         shape = *left_index.shape, right_index.shape[1]
         if 0 in shape:
@@ -247,10 +248,13 @@ class CardOperations(ABC):
         chunk_rows = -(-self.n_rows // n_chunks)
         n_chunks = -(-self.n_rows // chunk_rows)
         parts = self.kernels.card.arrays.empty((n_chunks, *shape), dtype=np.float64)
-        how = int(weights is not None), int(is_squared), *shape, chunk_rows, self.n_rows
+        how = int(weights is not None), int(is_squared), int(is_symmetric), *shape, chunk_rows, self.n_rows
         name = "multiply_few" if is_few else "multiply_many"
         self.kernels(name, (n_tiles, n_chunks), 128, *packed.addresses, *how, parts)
         out = self._added(parts)
+        if is_symmetric:
+            below = np.tri(shape[1], k=-1, dtype=np.bool_)
+            out[:, below] = out.transpose(0, 2, 1)[:, below]
         if not np.isfinite(out).all():
             self._mend(out, left, right, weights, left_index, right_index, is_squared=is_squared)
         return out
