@@ -371,15 +371,15 @@ def measure(name: str, out: Path) -> None:
     start = time.perf_counter()
     try:
         found = difference(out) if name == DIFFERENCE else PARTS[name]()
+        card = "none" if missing_for_cuda() else the_card().name
         for row in [found] if isinstance(found, dict) else found:
-            _tell(name, row, start, out)
+            _tell(name, {"card": card, **row}, start, out)
     except Exception as error:
         _tell(name, {"failed": f"{type(error).__name__}: {error}"[:2000]}, start, out)
 
 
 def _tell(name: str, row: dict[str, Any], start: float, out: Path) -> None:
-    card = "none" if missing_for_cuda() else the_card().name
-    text = json.dumps({"part": name, "card": card, **row, "seconds so far": time.perf_counter() - start})
+    text = json.dumps({"part": name, **row, "seconds so far": time.perf_counter() - start})
     print(text, flush=True)
     with out.open("a") as file:
         file.write(text + "\n")
