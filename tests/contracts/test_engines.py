@@ -9,6 +9,7 @@ from symgrove import CpuEngine, Forest, bootstrap_counts, make_dataset, row_loss
 from symgrove.engines.base import WeightedTerms
 from symgrove.engines.cuda import CudaEngine
 from symgrove.engines.cuda_card import missing_for_cuda
+from symgrove.engines.dask import DaskEngine
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre
 from symgrove.fitness.named_losses import Deviation
@@ -23,6 +24,7 @@ ENGINES = {
     "cpu": lambda data: CpuEngine(data, ALL),
     "cpu, 2 threads": lambda data: CpuEngine(data, ALL, n_threads=2),
     "cpu, tiny budget": lambda data: CpuEngine(data, ALL, memory_budget=6_000_000),
+    "dask": lambda data: DaskEngine(data, ALL),
     "cuda": lambda data: CudaEngine(data, ALL),
     "cuda, played by the CPU": lambda data: CudaEngine(data, ALL, card=PlayedCard()),
     "cuda, played, tiny budget": lambda data: CudaEngine(data, ALL, memory_budget=6_000_000, card=PlayedCard()),
@@ -49,7 +51,16 @@ EXACT = ("add", "sub", "mul", "div", "aq", "min", "max", "step", "sqrt", "square
 
 @pytest.fixture(scope="module", params=engines())
 def make_engine(request):
-    return request.param
+    yield from engine_maker(request)
+
+
+def engine_maker(request):
+    """The parameter, within a cluster if it needs one."""
+    if request.param not in (make for name, make in ENGINES.items() if "dask" in name):
+        yield request.param
+        return
+    with request.getfixturevalue("dask_client").as_current():
+        yield request.param
 
 
 @pytest.fixture(scope="module", params=["float64", "float32"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symgrove import CpuEngine, Forest, make_dataset
-from tests.contracts.test_engines import EXACT, distinct_roots, engines
+from tests.contracts.test_engines import EXACT, distinct_roots, engine_maker, engines
 from tests.naive import programs as naive_programs
 from tests.naive import vectors as naive
 from tests.strategies import ALL, programs, random_data
@@ -19,7 +19,7 @@ N_ROWS = [1, 5, 1023, 1024, 1025, 2500]
 
 @pytest.fixture(scope="module", params=engines())
 def make_engine(request):
-    return request.param
+    yield from engine_maker(request)
 
 
 @pytest.fixture(scope="module", params=["float64", "float32"])

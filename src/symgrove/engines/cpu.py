@@ -19,13 +19,23 @@ from symgrove.dataset import Dataset, make_dataset
 from symgrove.engines import evaluation_kernels
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET, Roots, WeightedTerms
 from symgrove.engines.blocks import BlockTable
-from symgrove.engines.passes import ExactMomentPass, MomentPass, OutputPass, Pass, SumPass, WritePass, error_pass
+from symgrove.engines.passes import (
+    CentrePass,
+    ExactMomentPass,
+    FoundCentre,
+    MomentPass,
+    OutputPass,
+    Pass,
+    SumPass,
+    WritePass,
+    error_pass,
+)
 from symgrove.engines.placing import PlacedSchedule, place
-from symgrove.engines.program_engine import ProgramEngine, locked
+from symgrove.engines.program_engine import PartOfRows, ProgramEngine, locked
 from symgrove.engines.resident import HostOperations, PlacedVectors, Room, vectors_at, vectors_in
 from symgrove.engines.schedule import make_schedule
 from symgrove.engines.threads import Threads, Work
-from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspace
+from symgrove.engines.workspace import BLOCK_ROWS, PANEL_ROWS, Workspaces, bytes_needed
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
 from symgrove.fitness.named_losses import Deviation
@@ -56,6 +66,10 @@ class CpuEngine(ProgramEngine, HostOperations):
         and only when it is so small that programs are evaluated in batches.
     reserved : int
         Bytes of the budget that others take: data, samples, results of the method.
+    part : PartOfRows, optional
+        If the data are some rows of many.
+    workspaces : Workspaces, optional
+        Buffers, if other engines use them too.
     """
 
     def __init__(
@@ -65,15 +79,18 @@ class CpuEngine(ProgramEngine, HostOperations):
         n_threads: int = 1,
         memory_budget: int | None = None,
         reserved: int = 0,
+        part: PartOfRows | None = None,
+        workspaces: Workspaces | None = None,
     ) -> None:
         check_whole("n_threads", n_threads, 1)
-        super().__init__(data, primitives, DEFAULT_MEMORY_BUDGET if memory_budget is None else memory_budget, reserved)
+        budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else memory_budget
+        super().__init__(data, primitives, budget, reserved, part=part)
         self.n_threads = n_threads
         self.blocks = BlockTable(primitives, self.dtype)
         stride = data.columns.strides[0]
         self._feature_address = data.columns.ctypes.data + stride * np.arange(data.n_features, dtype=np.int64)
         self._panel_rows = min(PANEL_ROWS, data.n_rows)
-        self._workspaces: list[Workspace] = []
+        self._workspaces = Workspaces(self._panel_rows, self.dtype) if workspaces is None else workspaces
         self._threads = Threads(n_threads)
         self._room = Room(self.dtype)
 
@@ -107,12 +124,35 @@ class CpuEngine(ProgramEngine, HostOperations):
         *,
         expect_more: bool = False,
     ) -> Moments:
+        return self._moments(forest, as_roots(forest, roots), samples, None, expect_more=expect_more)
+
+    @locked
+    def moments_about(
+        self, centre: FoundCentre, forest: Forest, roots: Roots, samples: Samples, *, expect_more: bool
+    ) -> Moments:
+        """Moments about centres that `centres` of the engine of the first panel has found."""
+        return self._moments(forest, as_roots(forest, roots), samples, centre, expect_more=expect_more)
+
+    @locked
+    def centres(self, forest: Forest, roots: Roots) -> FoundCentre:
+        """Centres of programs, if the data are the first panel."""
         roots = as_roots(forest, roots)
+        found = FoundCentre(*np.empty((2, roots.size), dtype=self.dtype))
+        for rows, plan in self._plans(forest, roots, 0, keep_roots=True):
+            look = CentrePass()
+            self._run(plan, look)
+            found.shift[rows], found.scale[rows] = look.centre
+        return found
+
+    def _moments(
+        self, forest: Forest, roots: Roots, samples: Samples, centre: FoundCentre | None, *, expect_more: bool
+    ) -> Moments:
         n_programs, n_samples = len(roots), samples.total.size
         sums = np.empty((3, n_programs, n_samples))
         shift, scale, reach = np.empty((3, n_programs))
         for rows, plan in self._plans(forest, roots, 3 * n_samples, samples, keep_roots=expect_more):
-            look = MomentPass(samples, self._target.in_dtype)
+            own = None if centre is None else FoundCentre(centre.shift[rows], centre.scale[rows])
+            look = MomentPass(samples, self._target.in_dtype, own)
             result = self._run(plan, look)
             sums[:, rows] = result.sums
             shift[rows], scale[rows] = look.shift, look.scale
@@ -244,18 +284,13 @@ class CpuEngine(ProgramEngine, HostOperations):
         return place(schedule, self._feature_address, self._store.addresses, in_passing=in_passing)
 
     def _workspace_bytes(self, plan: PlacedSchedule, n_columns: int, *, has_rows: bool) -> int:
-        n_roots = 0 if has_rows else plan.n_roots
-        buffers = Workspace.n_bytes(n_roots, plan.n_scratch_rows, self._panel_rows, self.dtype.itemsize)
-        # Of the n_columns results of a program, two thirds are products with a row of weights; then the results twice.
-        weights = n_columns * 2 // 3 * self._panel_rows * self.dtype.itemsize
-        return buffers + weights + 2 * 8 * plan.n_roots * n_columns
+        sizes = plan.n_roots, plan.n_scratch_rows, n_columns, self._panel_rows, self.dtype.itemsize
+        return bytes_needed(*sizes, has_rows=has_rows)
 
     def _run(self, plan: PlacedSchedule, look: Pass, rows: slice | None = None) -> Any:
         """Compute a plan over a range of rows and return the pass's result; then keep what is to be kept."""
         rows = rows or slice(0, self.data.n_rows)
-        # Buffers of another size go before new ones come.
-        n_roots = plan.n_roots if look.results is None else 0
-        self._workspaces = [w for w in self._workspaces if w.fits(n_roots, plan.n_scratch_rows)]
+        self._workspaces.keep(plan.n_roots if look.results is None else 0, plan.n_scratch_rows)
         panels = [
             slice(i, min(i + self._panel_rows, rows.stop)) for i in range(rows.start, rows.stop, self._panel_rows)
         ]
@@ -280,7 +315,7 @@ class CpuEngine(ProgramEngine, HostOperations):
 
     def _run_panel(self, plan: PlacedSchedule, look: Pass, panel: slice, *, is_first: bool = False) -> Any:
         n_roots = plan.n_roots if look.results is None else 0
-        workspace = self._borrow_workspace(n_roots, plan.n_scratch_rows)
+        workspace = self._workspaces.borrow(n_roots, plan.n_scratch_rows)
         values, scratch = workspace.values if look.results is None else look.results, workspace.scratch
         first = 0 if look.results is None else panel.start * self.dtype.itemsize
         frame = evaluation_kernels.Frame(
@@ -303,17 +338,5 @@ class CpuEngine(ProgramEngine, HostOperations):
         if is_first:
             look.start(values, panel.stop - panel.start)
         partial = look.reduce(workspace, panel)
-        self._workspaces.append(workspace)
+        self._workspaces.give_back(workspace)
         return partial
-
-    def _borrow_workspace(self, n_roots: int, n_scratch_rows: int) -> Workspace:
-        """A workspace for this plan, reused when one is large enough: fresh memory costs page faults."""
-        while True:
-            try:
-                workspace = self._workspaces.pop()
-            except IndexError:  # none left, or another thread was faster
-                break
-            if workspace.fits(n_roots, n_scratch_rows):
-                workspace.n_roots = n_roots
-                return workspace
-        return Workspace(n_roots, n_scratch_rows, self._panel_rows, self.dtype)

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from symgrove.engines.base import Function
 from symgrove.engines.cuda_card import Card, SmallArrays, pack
 from symgrove.engines.cuda_functions import Translated, translated
-from symgrove.engines.resident import PlacedVectors, check_sets, checked_factors, checked_index, summary_of
+from symgrove.engines.resident import (
+    PlacedVectors,
+    check_sets,
+    checked_factors,
+    checked_index,
+    checked_rows,
+    summary_of,
+)
 from symgrove.engines.resident_kernels import Places
 from symgrove.fitness.terms import VectorSummary
 
@@ -287,10 +294,7 @@ class CardOperations(ABC):
 
     def summaries(self, vectors: CardVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
         self._look_up()
-        weight, direction = (np.ascontiguousarray(given, dtype=np.float64) for given in (weight, direction))
-        if weight.shape != (vectors.n_rows,) or direction.shape != weight.shape:
-            shapes = f"{weight.shape} and {direction.shape}"
-            raise ValueError(f"weight and direction must have shape ({vectors.n_rows},), got {shapes}.")
+        weight, direction = checked_rows(weight, direction, vectors.n_rows)
         card, n, n_tiles = self.kernels.card, len(vectors), -(-vectors.n_rows // ROWS_OF_A_TILE)
         packed = vectors.packed()
         parts = card.arrays.empty((n, n_tiles, 6), dtype=np.float64)

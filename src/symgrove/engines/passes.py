@@ -56,22 +56,53 @@ class MomentSums(NamedTuple):
     reach_bits: NDArray[np.integer]
 
 
+class FoundCentre(NamedTuple):
+    """Shift and scale of each program in the engine's dtype, (n_programs,)."""
+
+    shift: Float
+    scale: Float
+
+
+def found_centre(values: Float, n_rows: int) -> FoundCentre:
+    """The rule of the contract, for outputs on the first panel."""
+    shift, scale = np.empty((2, values.shape[0]), dtype=values.dtype)
+    largest_exponent = 120 if values.dtype == np.float32 else 1000
+    evaluation_kernels.find_centres(values, n_rows, largest_exponent, shift, scale)
+    return FoundCentre(shift, scale)
+
+
+class CentrePass:
+    """Centres alone, of data that are the first panel."""
+
+    results: Float | None = None
+    n_columns = 0
+    centre: FoundCentre
+
+    def start(self, values: Float, n_rows: int) -> None:
+        self.centre = found_centre(values, n_rows)
+
+    def reduce(self, workspace: Workspace, rows: slice) -> None:
+        """There is nothing left to do."""
+
+    def merge(self, total: None, partial: None) -> None:
+        """There is nothing to merge."""
+
+
 class MomentPass:
-    """First look: centres from the first panel, sums by matrix products in the engine's dtype."""
+    """First look: sums by matrix products in the engine's dtype; centres from the first panel, or as given."""
 
     results: Float | None = None
 
-    def __init__(self, samples: Samples, target: Float) -> None:
+    def __init__(self, samples: Samples, target: Float, centre: FoundCentre | None = None) -> None:
         self.samples = samples
         self.target = target
         self.dtype = target.dtype
         self.n_columns = 3 * samples.total.size
+        self.centre = centre
 
     def start(self, values: Float, n_rows: int) -> None:
-        self.shift = np.empty(values.shape[0], dtype=self.dtype)
-        self.scale = np.empty(values.shape[0], dtype=self.dtype)
-        largest_exponent = 120 if self.dtype == np.float32 else 1000
-        evaluation_kernels.find_centres(values, n_rows, largest_exponent, self.shift, self.scale)
+        centre = found_centre(values, n_rows) if self.centre is None else self.centre
+        self.shift, self.scale = centre
         self.inverse_scale = 1 / self.scale
 
     def reduce(self, workspace: Workspace, rows: slice) -> MomentSums:

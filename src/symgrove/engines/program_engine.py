@@ -42,6 +42,22 @@ def locked(method: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+class PartOfRows(NamedTuple):
+    """What an engine knows that has some rows of many.
+
+    Attributes
+    ----------
+    share : float
+        Of the rows. Vectors have so much of the budget that is for vectors of all rows; buffers are as for all.
+    centre, scale : float
+        Of the target on all rows.
+    """
+
+    share: float
+    centre: float
+    scale: float
+
+
 class ProgramEngine(ABC):
     """An engine but for its arithmetic.
 
@@ -60,6 +76,7 @@ class ProgramEngine(ABC):
         reserved: int = 0,
         allocate: Allocate = host_memory,
         slab_bytes: int = SLAB_BYTES,
+        part: PartOfRows | None = None,
     ) -> None:
         if not isinstance(data, Dataset) or not isinstance(primitives, PrimitiveSet):
             name = type(self).__name__
@@ -73,9 +90,12 @@ class ProgramEngine(ABC):
         self._primitives = primitives
         self._epsilon = primitives.epsilon_by_code()
         self._reserved = reserved
-        self._workspace_room = min(WORKSPACE_SHARE * memory_budget, SHARE_OF_REST * max(memory_budget - reserved, 0))
+        self._part = part
+        self._share = 1.0 if part is None else part.share
+        self._workspace_room = workspace_room(memory_budget, reserved)
         # Whatever the number of threads: what is kept decides how programs are cut into batches.
         vector_room = max(int((1 - PLAN_SHARE) * memory_budget - self._workspace_room) - reserved, 0)
+        vector_room = int(self._share * vector_room)
         self._store = VectorStore(data.n_rows, self.dtype, vector_room, allocate, slab_bytes)
         self._forest: Forest | None = None
         self._epoch = 0
@@ -140,7 +160,7 @@ class ProgramEngine(ABC):
     @cached_property
     def _target(self) -> ScaledTarget:
         y = self.data.y
-        centre, scale = _robust_centre(y)
+        centre, scale = robust_centre(y) if self._part is None else self._part[1:]
         values = (y - centre) / scale
         is_binary = bool(np.isin(y, (0.0, 1.0)).all())
         return ScaledTarget(centre, scale, values, values.astype(self.dtype, copy=False), is_binary)
@@ -180,7 +200,7 @@ class ProgramEngine(ABC):
         if keep:
             return self._evaluate_and_keep(forest, roots)
         rows = self._room.rows(roots.size, self._store.vector_bytes)
-        left = SHARE_OF_VECTORS * max(self.memory_budget - self._reserved, 0)
+        left = self._share * SHARE_OF_VECTORS * max(self.memory_budget - self._reserved, 0)
         self._store.limit(max(int(left) - self._room.n_bytes, 0))
         position = self._write(forest, roots, rows)
         return self._vectors_in(rows)[position]
@@ -232,10 +252,7 @@ class ProgramEngine(ABC):
 
     def _check_forest(self, forest: Forest) -> None:
         """Refuse forests of other data or primitives: their nodes would be read as something else."""
-        if forest.n_features != self.data.n_features:
-            raise ValueError(f"the forest has {forest.n_features} features, the data {self.data.n_features}.")
-        if not forest.primitives.is_same(self.primitives):
-            raise ValueError("the forest and the engine must have the same primitives and epsilon.")
+        check_forest(forest, self.data.n_features, self.primitives)
 
     def _check_row_loss(self, row_loss: RowLoss | Deviation | OwnRowLoss) -> None:
         if row_loss is RowLoss.MISCLASSIFIED and not self._target.is_binary:
@@ -264,13 +281,26 @@ class ScaledTarget(NamedTuple):
     is_binary: bool
 
 
+def workspace_room(memory_budget: int, reserved: int) -> float:
+    """Bytes of a budget that buffers have."""
+    return min(WORKSPACE_SHARE * memory_budget, SHARE_OF_REST * max(memory_budget - reserved, 0))
+
+
+def check_forest(forest: Forest, n_features: int, primitives: PrimitiveSet) -> None:
+    """Refuse forests of other data or primitives: their nodes would be read as something else."""
+    if forest.n_features != n_features:
+        raise ValueError(f"the forest has {forest.n_features} features, the data {n_features}.")
+    if not forest.primitives.is_same(primitives):
+        raise ValueError("the forest and the engine must have the same primitives and epsilon.")
+
+
 def check_total(j: int, total: float) -> None:
     """Refuse a sample without rows."""
     if not total > 0:
         raise ValueError(f"sample {j} has no rows of positive weight.")
 
 
-def _robust_centre(y: NDArray[np.float64]) -> tuple[float, float]:
+def robust_centre(y: NDArray[np.float64]) -> tuple[float, float]:
     """Centre and scale of the target that outliers do not reach: median, and median distance from it."""
     centre = float(np.median(y))
     distance = np.abs(y - centre)

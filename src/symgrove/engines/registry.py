@@ -13,7 +13,11 @@ DEFAULT = "cpu"
 # Name to module:class. The class takes data, primitives, the number of threads, bytes of memory, and how many of these
 # others take. `default_memory_budget()` says how many bytes it has if no number is given, or raises an error that says
 # what this machine lacks; `described()` says where it would run.
-ENGINES = {"cpu": "symgrove.engines.cpu:CpuEngine", "cuda": "symgrove.engines.cuda:CudaEngine"}
+ENGINES = {
+    "cpu": "symgrove.engines.cpu:CpuEngine",
+    "cuda": "symgrove.engines.cuda:CudaEngine",
+    "dask": "symgrove.engines.dask:DaskEngine",
+}
 
 
 class Workers(int):
@@ -22,9 +26,9 @@ class Workers(int):
     engine = DEFAULT
 
     def __new__(cls, n_threads: int, engine: str = DEFAULT) -> Self:
-        """That engine if this machine can run it, else the default one."""
+        """That engine if it is in this machine, else the default one."""
         own = super().__new__(cls, n_threads)
-        own.engine = engine if engine == DEFAULT or can_run(engine) else DEFAULT
+        own.engine = engine if engine == DEFAULT or (not is_far(engine) and can_run(engine)) else DEFAULT
         return own
 
 
@@ -45,6 +49,11 @@ def can_run(name: str) -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def is_far(name: str) -> bool:
+    """Whether rows are sent to other processes, which several evolutions would have to share."""
+    return bool(getattr(_engine_class(name), "is_far", False))
 
 
 def check_engine(name: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,15 @@ VECTORS_OF_A_TASK = 128
 ROWS_OF_A_DISTANCE = 256  # whose vectors stay in the first-level cache
 VALUES_OF_A_CALL = 1 << 14  # that an element-wise function sees at a time
 NO_PLACES = Places(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.empty(0), np.empty(0))
+
+
+class RowVectors(Protocol):
+    """Vectors wherever they are."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -244,10 +253,7 @@ def distances(
     own_index = checked_index(index, vectors, len(index))
     centres, factors = (np.ascontiguousarray(given, dtype=np.float64) for given in (centres, factors))
     n, k = own_index.shape
-    if centres.shape != (n, k) or factors.shape != (n, k, k):
-        raise ValueError(
-            f"{centres.shape} centres and {factors.shape} factors do not go with {own_index.shape} vectors."
-        )
+    check_distances(own_index, centres, factors)
     out = np.empty((n, vectors.n_rows))
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
@@ -314,10 +320,7 @@ def sums(
 
 def summaries(share_out: ShareOut, vectors: PlacedVectors, weight: Matrix, direction: Matrix) -> VectorSummary:
     """See `Engine.summaries`."""
-    weight, direction = (np.ascontiguousarray(given, dtype=np.float64) for given in (weight, direction))
-    if weight.shape != (vectors.n_rows,) or direction.shape != weight.shape:
-        shapes = f"{weight.shape} and {direction.shape}"
-        raise ValueError(f"weight and direction must have shape ({vectors.n_rows},), got {shapes}.")
+    weight, direction = checked_rows(weight, direction, vectors.n_rows)
     out = np.empty((len(vectors), 5))
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
@@ -371,7 +374,7 @@ def _mend(
                 out[j, a, b] = resident_kernels.sum_with_weights(*((y, y, x) if is_squared else (x, y, w)))
 
 
-def checked_index(index: Index | None, vectors: PlacedVectors, n_times: int) -> Index:
+def checked_index(index: Index | None, vectors: RowVectors, n_times: int) -> Index:
     """An index that kernels may use without a look; None is all vectors, so many times."""
     if index is None:
         return np.broadcast_to(np.arange(len(vectors)), (n_times, len(vectors)))
@@ -385,9 +388,9 @@ def checked_index(index: Index | None, vectors: PlacedVectors, n_times: int) -> 
 
 
 def checked_factors(
-    left: PlacedVectors,
-    right: PlacedVectors,
-    weights: PlacedVectors | None,
+    left: RowVectors,
+    right: RowVectors,
+    weights: RowVectors | None,
     left_index: Index | None,
     right_index: Index | None,
 ) -> tuple[Index, Index]:
@@ -400,14 +403,29 @@ def checked_factors(
     return checked_index(left_index, left, n_products), checked_index(right_index, right, n_products)
 
 
-def check_sets(*sets: PlacedVectors) -> None:
+def check_distances(index: Index, centres: Matrix, factors: Matrix) -> None:
+    """Refuse centres and factors of other shapes."""
+    n, k = index.shape
+    if centres.shape != (n, k) or factors.shape != (n, k, k):
+        raise ValueError(f"{centres.shape} centres and {factors.shape} factors do not go with {index.shape} vectors.")
+
+
+def checked_rows(weight: Matrix, direction: Matrix, n_rows: int) -> tuple[Matrix, Matrix]:
+    """Both as kernels take them, or a clear error."""
+    weight, direction = (np.ascontiguousarray(given, dtype=np.float64) for given in (weight, direction))
+    if weight.shape != (n_rows,) or direction.shape != weight.shape:
+        raise ValueError(f"weight and direction must have shape ({n_rows},), got {weight.shape} and {direction.shape}.")
+    return weight, direction
+
+
+def check_sets(*sets: RowVectors) -> None:
     """Refuse sets of different lengths, or of other rows."""
     if len({len(vectors) for vectors in sets}) > 1:
         raise ValueError(f"sets must have equally many vectors, got {[len(vectors) for vectors in sets]}.")
     check_rows(*sets)
 
 
-def check_rows(*sets: PlacedVectors | None) -> None:
+def check_rows(*sets: RowVectors | None) -> None:
     """Refuse vectors of engines with different rows."""
     if len({vectors.n_rows for vectors in sets if vectors is not None}) > 1:
         raise ValueError("vectors of engines with different rows cannot be used together.")

@@ -8,6 +8,7 @@ depend on them.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -47,3 +48,51 @@ class Workspace:
     def squares(self) -> NDArray[np.floating]:
         """Room for squares of the outputs."""
         return self._squares[: self.n_roots]
+
+
+class Workspaces:
+    """Workspaces that wait to be used again: fresh memory costs page faults. Engines may share them."""
+
+    def __init__(self, n_rows: int, dtype: np.dtype[Any]) -> None:
+        self._n_rows = n_rows
+        self._dtype = dtype
+        self._waiting: list[Workspace] = []
+        self._lock = Lock()
+
+    def clear(self) -> None:
+        """Free the memory."""
+        with self._lock:
+            self._waiting = []
+
+    def keep(self, n_roots: int, n_scratch_rows: int) -> None:
+        """Free those of another size: they go before new ones come."""
+        with self._lock:
+            self._waiting = [w for w in self._waiting if w.fits(n_roots, n_scratch_rows)]
+
+    def borrow(self, n_roots: int, n_scratch_rows: int) -> Workspace:
+        """One for this plan."""
+        with self._lock:
+            while self._waiting:
+                workspace = self._waiting.pop()
+                if workspace.fits(n_roots, n_scratch_rows):
+                    workspace.n_roots = n_roots
+                    return workspace
+        return Workspace(n_roots, n_scratch_rows, self._n_rows, self._dtype)
+
+    def give_back(self, workspace: Workspace) -> None:
+        """For whoever needs one next."""
+        with self._lock:
+            self._waiting.append(workspace)
+
+
+def bytes_needed(
+    n_roots: int, n_scratch_rows: int, n_columns: int, n_rows: int, itemsize: int, *, has_rows: bool
+) -> int:
+    """Bytes that a panel of `n_rows` takes: buffers, and results of `n_columns` numbers a program.
+
+    With `has_rows`, outputs go to rows of their own.
+    """
+    buffers = Workspace.n_bytes(0 if has_rows else n_roots, n_scratch_rows, n_rows, itemsize)
+    # Two thirds of the results are products with a row of weights; then the results twice.
+    weights = n_columns * 2 // 3 * n_rows * itemsize
+    return buffers + weights + 2 * 8 * n_roots * n_columns

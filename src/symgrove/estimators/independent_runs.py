@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from symgrove._workers import n_workers
+from symgrove.engines.registry import is_far
 from symgrove.estimators import callbacks
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.resuming import generation_of
@@ -59,9 +60,10 @@ def evolve_members(
     # A new object, because fitted attributes would travel with this one; members say nothing.
     own = {"population_size": budget.population_size, "verbose": 0}
     plain = type(estimator)(**{**estimator.get_params(deep=False), **own})
-    n_parallel = n_at_once(estimator.n_jobs, n_members)
+    n_parallel = n_at_once(estimator.n_jobs, n_members, estimator.engine)
     share = share_of_each(limits._replace(generations=budget.generations), n_members, n_parallel)
-    runs = _member_runs(problem, share, checkpoint, n_members)
+    n_threads = problem.n_threads if is_far(estimator.engine) else 1
+    runs = _member_runs(problem, share, checkpoint, n_members, n_threads)
     with ExitStack() as stack:
         if given is not None and callbacks.has_callbacks(estimator):
             # Told of the fit as a whole; generations pass in other processes.
@@ -87,9 +89,9 @@ def evolve_members(
     return _join([own.finished for own in done.values()], attributes)
 
 
-def n_at_once(n_jobs: int | None, n_members: int) -> int:
-    """Evolutions at the same time."""
-    return min(n_workers(n_jobs), n_members)
+def n_at_once(n_jobs: int | None, n_members: int, engine: str) -> int:
+    """Evolutions at the same time; of those on a cluster, each has all workers."""
+    return 1 if is_far(engine) else min(n_workers(n_jobs), n_members)
 
 
 def share_of_each(limits: Limits, n_members: int, n_parallel: int) -> Limits:
@@ -101,12 +103,14 @@ def share_of_each(limits: Limits, n_members: int, n_parallel: int) -> Limits:
     )
 
 
-def _member_runs(problem: Problem, limits: Limits, checkpoint: Checkpoint, n_members: int) -> list[_MemberRun]:
+def _member_runs(
+    problem: Problem, limits: Limits, checkpoint: Checkpoint, n_members: int, n_threads: int
+) -> list[_MemberRun]:
     """A run for each member."""
     files = member_files(checkpoint.path, n_members)
     return [
         _MemberRun(
-            problem._replace(kept_out=None, member=j, n_threads=1),
+            problem._replace(kept_out=None, member=j, n_threads=n_threads),
             limits,
             Checkpoint(files[j] if files else None, checkpoint.meta, checkpoint.part(f"{j}/")),
         )

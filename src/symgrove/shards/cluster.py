@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -236,11 +237,35 @@ def open_cluster(n_workers: int) -> Iterator[Cluster]:
 def _start_local(n_workers: int) -> None:
     from distributed import Client, LocalCluster
 
-    if _Local.n_users == 0:
-        _Local.cluster = LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        )
-        _Local.client = Client(_Local.cluster, set_as_default=False)
+    if _Local.n_users > 0:
+        return
+    try:
+        with _no_interrupts_in_children():
+            _Local.cluster = LocalCluster(
+                n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+            )
+    except RuntimeError as error:
+        raise RuntimeError(
+            "processes for engine='dask' did not start. A program that makes processes is imported by them: "
+            'put what it does under `if __name__ == "__main__":`.'
+        ) from error
+    _Local.client = Client(_Local.cluster, set_as_default=False)
+
+
+@contextmanager
+def _no_interrupts_in_children() -> Iterator[None]:
+    """Ctrl-C reaches all processes of a terminal: workers are to go on, and the client ends the fit.
+
+    Threads inherit what is blocked, and processes inherit it of the thread that starts them: that of the cluster.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _refuse_within_a_task() -> None:

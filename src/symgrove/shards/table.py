@@ -34,7 +34,8 @@ class Source(Protocol):
     n_rows : int
     """
 
-    n_rows: int
+    @property
+    def n_rows(self) -> int: ...
 
     def make(self, cluster: Cluster, worker: str, rows: slice) -> tuple[Any, ...]:
         """A function and its arguments, some of them futures of Dask perhaps: the worker calls it for these rows.
@@ -84,20 +85,27 @@ class _Home:
         self.lock = RLock()
 
     def settle(self, numbers: Sequence[int], check: Check | None) -> None:
-        """Bring blocks that are nowhere to the workers that have the fewest rows for their threads."""
+        """Bring blocks that are nowhere to workers: of each as many as it has threads for, neighbours together."""
         while missing := [i for i in numbers if i not in self.worker_of]:
             threads = self.cluster.workers(check)
-            load = dict.fromkeys(threads, 0.0)
-            for i, worker in self.worker_of.items():
-                if worker in load:
-                    load[worker] += self._n_rows(i) / threads[worker]
             started: dict[str, list[Any]] = {}
-            for i in missing:
-                worker = min(load, key=lambda name: load[name])
-                load[worker] += self._n_rows(i) / threads[worker]
+            for i, worker in zip(missing, self._places(missing, threads), strict=True):
                 started.setdefault(worker, []).append(self._start(i, worker))
             lost = self.cluster.finish(started, check)
             self.forget_workers(lost)
+
+    def _places(self, missing: list[int], threads: Mapping[str, int]) -> list[str]:
+        """A worker for each block: neighbours' sums are added there, so that less comes back."""
+        load = dict.fromkeys(threads, 0.0)
+        for i, worker in self.worker_of.items():
+            if worker in load:
+                load[worker] += self._n_rows(i) / threads[worker]
+        counts = dict.fromkeys(threads, 0)
+        for i in missing:
+            worker = min(load, key=lambda name: load[name])
+            load[worker] += self._n_rows(i) / threads[worker]
+            counts[worker] += 1
+        return [worker for worker, n in counts.items() for _ in range(n)]
 
     def _n_rows(self, number: int) -> int:
         rows = self.blocks[number]
