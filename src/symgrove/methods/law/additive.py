@@ -11,7 +11,7 @@ from symgrove.blas import product
 from symgrove.methods.law.algebra import lengths_of, orthonormal, without
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.library import Atoms
-from symgrove.methods.law.pairs import BestPairs, best_pairs, closest, factor_of_cost, limit_of
+from symgrove.methods.law.pairs import N_IN_CACHE, BestPairs, best_pairs, closest, factor_of_cost, limit_of
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, Transform, offer_linear, transformed
 from symgrove.methods.law.units import is_zero
@@ -99,14 +99,17 @@ class _Sums:
         assert own is not None
         weight = own.weight / np.sqrt(np.mean(own.weight**2))
         constant = weight / lengths_of(weight) if self.has_constant else np.zeros_like(weight)
-        Z = self.atoms.library.values[self.order] * weight.astype(np.float32)
-        before = lengths_of(Z)
-        constant32 = constant.astype(np.float32)
-        Z -= np.outer(product(Z, constant32), constant32)
-        left = lengths_of(Z)
-        usable = np.isfinite(left) & (left > SMALLEST_REST * before)
-        Z /= np.where(usable, left, 1.0)[:, None]
-        Z[~usable] = 0.0
+        values, weight32, constant32 = self.atoms.library.values, *(v.astype(np.float32) for v in (weight, constant))
+        Z = np.empty((self.order.size, weight.size), dtype=np.float32)
+        for start in range(0, self.order.size, N_IN_CACHE):
+            some = Z[start : start + N_IN_CACHE]
+            np.multiply(values[self.order[start : start + N_IN_CACHE]], weight32, out=some)
+            before = lengths_of(some)
+            some -= np.outer(product(some, constant32), constant32)
+            left = lengths_of(some)
+            usable = np.isfinite(left) & (left > SMALLEST_REST * before)
+            some /= np.where(usable, left, 1.0)[:, None]
+            some[~usable] = 0.0
         target = own.target * weight
         whole = lengths_of(target)
         target = target - constant * product(constant, target)

@@ -17,7 +17,7 @@ from symgrove.methods.law.atoms import Places
 from symgrove.methods.law.findings import Findings
 from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.library import Atoms
-from symgrove.methods.law.pairs import BestPairs, best_pairs, closest, factor_of_cost, limit_of
+from symgrove.methods.law.pairs import N_IN_CACHE, BestPairs, best_pairs, closest, factor_of_cost, limit_of
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.units import Exponents
 
@@ -121,17 +121,19 @@ def _columns(task: LawTask, atoms: Atoms, system: Exponents) -> _Columns | None:
     if task.units.n_base:
         in_front = product(system.first(library.table.vectors), logs).astype(np.float32)
         values -= in_front[library.dimension[factors]]
-    Z = np.vstack([values, library.values[exponents]])
+    Z: NDArray[np.float32] = np.vstack([values, library.values[exponents]])
     place = np.concatenate([factors, exponents])
     is_factor = np.arange(place.size) < factors.size
     order = np.argsort(library.cost[place], kind="stable")
     Z, place, is_factor = Z[order], place[order], is_factor[order]
-    Z *= weight.astype(np.float32)
-    Z /= lengths_of(Z)[:, None] + 1e-30
-    basis32 = basis.astype(np.float32)
-    for _ in range(2):  # once leaves rounding behind
-        Z -= product(product(Z, basis32), basis32.T)
-    left = lengths_of(Z)
+    weight32, basis32, left = weight.astype(np.float32), basis.astype(np.float32), np.empty(len(Z), dtype=np.float32)
+    for start in range(0, len(Z), N_IN_CACHE):
+        some = Z[start : start + N_IN_CACHE]
+        some *= weight32
+        some /= lengths_of(some)[:, None] + 1e-30
+        for _ in range(2):  # once leaves rounding behind
+            some -= product(product(some, basis32), basis32.T)
+        left[start : start + N_IN_CACHE] = lengths_of(some)
     usable = np.isfinite(left) & (left > SMALLEST_REST)
     Z = Z[usable] / left[usable, None]
     kept = _different(Z)

@@ -17,6 +17,7 @@ Pairs = list[tuple[int, int]]
 Stop = Callable[[], bool]
 BUFFER = 1 << 17
 N_AT_ONCE = 4000  # vectors
+N_IN_CACHE = 2048  # vectors that are made together
 LOG_FACTOR = 7.0  # a unit of cost is about five bits
 N_PER_ATOM = 60  # pairs of one atom that are kept; with a few, similar pairs crowd out all others
 
