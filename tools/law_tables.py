@@ -7,6 +7,7 @@
 
     python tools/law_tables.py tables friedman noise --draws 20               to judge
     python tools/law_tables.py tables few noise --draws 3 --first 100         to tune with
+    python tools/law_tables.py tables --names enc,enh --draws 20
     python tools/law_tables.py --draws 20 --only-show
 
 Draws from 100 on are to tune with; their rows go to build/. Those of the others go to docs/results/law-tables.jsonl.
@@ -143,6 +144,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", choices=GROUPS, default=GROUPS[:3])
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="draws from 100 on are to tune with")
+    parser.add_argument("--names", help="only these problems, separated by commas")
     parser.add_argument("--rows", type=Path, help="file of the rows")
     parser.add_argument("--only-show", action="store_true", help="no runs")
     given = parser.parse_args()
@@ -156,6 +158,7 @@ def main() -> None:
         for group in given.groups
         for name in names_of(group)
         if group != "friedman" or draw < given.first + N_FRIEDMAN
+        if given.names is None or name in given.names.split(",")
     ]
     for key in planned if not given.only_show else ():
         if key not in rows:

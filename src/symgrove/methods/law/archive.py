@@ -71,7 +71,10 @@ class Archive:
         return Archive(self.n_of_size, self.largest, by_size)
 
     def parent(self, rng: np.random.Generator) -> Archived:
-        """One of any size, all alike, and mostly of the best of that size."""
+        """One of any size, and mostly of the best of that size.
+
+        The larger of two sizes: small programs are soon as good as they get, and one of the largest is mostly chosen.
+        """
         sizes = sorted(self.by_size)
-        own = self.by_size[sizes[rng.integers(len(sizes))]]
+        own = self.by_size[sizes[rng.integers(len(sizes), size=2).max()]]
         return own[min(int(rng.exponential(FAVOURITES)), len(own) - 1)]
