@@ -47,10 +47,11 @@ def fit(formulas: LawFormulas, root: int, rows: RowSet, values: Sequence[float],
     own = np.array(values, dtype=np.float64)
     if not own.size:
         return Fitting((), error_of(formulas, root, rows, ()))
-    damping = 1e-6
-    predicted, slopes = formulas.jacobian(root, rows, own.tolist())
-    residuals, error = _error(predicted, rows)
+    damping, zeros = 1e-6, np.zeros(rows.n_rows)  # a formula without features is one number
+    found = formulas.compute(root, rows, own.tolist())
+    residuals, error = _error(found[root] + zeros, rows)
     for _ in range(n_steps if np.isfinite(error) else 0):
+        slopes = formulas.slopes(root, rows, own.size, found)
         if rows.root_weight is not None:
             slopes = slopes * rows.root_weight
         slopes[~np.isfinite(slopes)] = 0.0
@@ -59,18 +60,17 @@ def fit(formulas: LawFormulas, root: int, rows: RowSet, values: Sequence[float],
         gram, gradient = product(scaled, scaled.T), product(scaled, residuals)
         for _ in range(N_TRIES):
             step = solve(gram + damping * np.eye(len(gram)), gradient) / length
-            tried = formulas.predict(root, rows, (own + step).tolist())
-            new_residuals, new_error = _error(tried, rows)
+            tried = formulas.compute(root, rows, (own + step).tolist())
+            new_residuals, new_error = _error(tried[root] + zeros, rows)
             if new_error < error:
                 break
             damping = max(30 * damping, 1e-6)
         else:
             break
         gain = 1.0 - new_error / error if error > 0 else 0.0
-        own, residuals, error, damping = own + step, new_residuals, new_error, 0.1 * damping
+        own, residuals, error, damping, found = own + step, new_residuals, new_error, 0.1 * damping, tried
         if gain < SMALLEST_GAIN:
             break
-        _, slopes = formulas.jacobian(root, rows, own.tolist())
     return Fitting(tuple(own.tolist()), error)
 
 

@@ -312,7 +312,11 @@ class LawFormulas:
     def jacobian(self, root: int, rows: RowSet, values: Sequence[float]) -> tuple[Matrix, Matrix]:
         """Values of the formula, (n_rows,), and their derivatives by the free constants, (n_free, n_rows)."""
         found = self.compute(root, rows, values)
-        slopes = np.zeros((len(values), rows.n_rows))
+        return found[root] + np.zeros(rows.n_rows), self.slopes(root, rows, len(values), found)
+
+    def slopes(self, root: int, rows: RowSet, n_free: int, found: dict[int, Matrix]) -> Matrix:
+        """Derivatives by the free constants, (n_free, n_rows), from what `compute` has found."""
+        slopes = np.zeros((n_free, rows.n_rows))
         adjoint: dict[int, Matrix] = {root: np.ones(rows.n_rows)}
         with np.errstate(all="ignore"):
             for node in reversed(self.forest.reachable([root])):
@@ -328,7 +332,7 @@ class LawFormulas:
                 for child, derivative in zip(children, self.forest.primitives[name].derivative, strict=True):
                     if self.free_of(child):
                         adjoint[child] = adjoint.get(child, 0.0) + own * derivative(a, b, 0.0)
-        return found[root] + np.zeros(rows.n_rows), slopes
+        return slopes
 
     # Measuring
 
