@@ -107,7 +107,9 @@ def test_time_left_counts_the_choice_of_the_strength(estimator, n_rows, capsys, 
             if begins == COEFFICIENTS:
                 clock[0] += 10 * self.outlook.costs[begins].share
 
-    monkeypatch.setattr("symgrove.estimators.told.Reporter", lambda *own: Clocked(*own, clock=lambda: clock[0]))
+    monkeypatch.setattr(
+        "symgrove.estimators.told.Reporter", lambda *own, **more: Clocked(*own, clock=lambda: clock[0], **more)
+    )
     small = {"generations": 20, "population_size": 10, "n_estimators": 2, "n_populations": 1, "max_terms": 10}
     y = y > 14 if estimator is GroveClassifier else y
     estimator(**small, random_state=0, verbose=1).fit(X, y)

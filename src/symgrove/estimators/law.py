@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,10 +21,11 @@ from symgrove.estimators.units import check_units, units_of_fit, warn_without_fo
 from symgrove.evolution.checkpoint import Checkpoint
 from symgrove.evolution.interrupt import Interrupt
 from symgrove.evolution.progress import say
+from symgrove.evolution.remaining import Left
+from symgrove.evolution.watching import Moment, current_watcher
 from symgrove.forest.text import to_text
 from symgrove.methods.law.choosing import RULES, Entry
-from symgrove.methods.law.findings import Findings
-from symgrove.methods.law.fitted import LawSettings, Searched, find_front, model_of
+from symgrove.methods.law.fitted import LawSettings, Searched, SoFar, find_front, model_of
 from symgrove.methods.law.functions import CHOICES
 from symgrove.methods.law.units import Units
 from symgrove.methods.law.warm_up import compile_kernels
@@ -208,7 +210,8 @@ class LawRegressor(Regressor):
         end = np.inf if limits.max_time is None else time.perf_counter() + limits.max_time
         units = self._units(problem)
         rules = units, self.max_size, self.nested_constraints or {}, self.effort == "quick", self._names
-        settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, self._tell, *rules)
+        tell = partial(self._tell, problem, time.perf_counter())
+        settings = LawSettings(self._functions(), end, lambda: interrupt.is_requested, tell, *rules)
         fronts = [find_front(problem, k, settings) for k in range(problem.task.n_targets)]
         warn_without_formula(units, [front.entries for front in fronts])
         training, task = problem.training, problem.task
@@ -327,17 +330,41 @@ class LawRegressor(Regressor):
         left = (1 - own["value"]) * after[0].held_out_error / before[0].held_out_error
         return held_out(1 - left, SEARCH, own["n_rows"])
 
-    def _tell(self, step: str, findings: Findings) -> None:
-        best = findings.best
-        if not self.verbose or best is None:
+    def _tell(self, problem: Problem, start: float, step: str, so_far: SoFar) -> None:
+        """Of a step of the search, on stderr and to whoever watches."""
+        watcher = current_watcher()
+        best = so_far.best if self.verbose or watcher is not None else None
+        if best is None:
             return
-        formulas, names = findings.formulas, self._names
-        if names is not None:  # free numbers are features too, behind the others, until they have values
-            names = [*names, *(f"free number {k}" for k in range(formulas.forest.n_features - len(names)))]
-        shown = to_text(formulas.forest, formulas.with_values(best.root, best.values), names, 4)
-        error = np.sqrt(best.error)
-        unit = self._fitted_target
-        say(type(self).__name__, f"{step}: {shown[:100]} (training RMSE {error:.4g}, in units of {unit})")
+        if self.verbose:
+            shown = to_text(best.forest, best.root, self._names, 4)
+            unit, error = self._fitted_target, np.sqrt(best.error)
+            say(type(self).__name__, f"{step}: {shown[:100]} (training RMSE {error:.4g}, in units of {unit})")
+        if watcher is None:
+            return
+        seconds = time.perf_counter() - start
+        left = None if self.max_time is None else Left(*[max(self.max_time - seconds, 0.0)] * 3)
+        if so_far.fold or so_far.target:  # the front of the first is what people watch
+            watcher(Moment(f"another search, {step}", seconds, left, None, None))
+        else:
+            errors = self._shown_errors(problem, np.array([best.error]))
+            watcher(Moment(step, seconds, left, errors, partial(self._points_so_far, problem, so_far)))
+
+    def _points_so_far(self, problem: Problem, so_far: SoFar) -> list[FrontPoint]:
+        """The best of every size, as points of the first target."""
+        assert isinstance(problem.task, Regression)
+        task, fallback = problem.task.of_one(0), float(np.average(problem.training.targets[0]))
+        return [
+            FrontPoint(
+                size=entry.size,
+                error=float(np.sqrt(entry.error)),
+                description_length=entry.description,
+                _model=model_of(task, [fallback], [entry]),
+                _names=self._names,
+                _columns=self.columns_,
+            )
+            for entry in so_far.front()
+        ]
 
 
 def _said_of(said: Matrix, places: NDArray[np.intp], training: Rows) -> LeftOut:

@@ -15,10 +15,12 @@ from symgrove.estimators.parameters import early_stopping_of
 from symgrove.estimators.runs import Limits
 from symgrove.evolution.progress import Reporter
 from symgrove.evolution.remaining import Outlook
+from symgrove.evolution.watching import current_watcher
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
     from symgrove.methods.problem import Problem
+    from symgrove.models.model import Model
 
 MOST_TARGETS = 3  # whose errors are shown
 
@@ -58,8 +60,18 @@ class Told:
 
     def errors(self, values: Mapping[str, Any]) -> str:
         """From what a generation is described by."""
+        return self.shown_errors(values).in_words()
+
+    def shown_errors(self, values: Mapping[str, Any]) -> ShownErrors:
+        """The same as numbers."""
         with np.errstate(all="ignore"):
-            return self.estimator._shown_errors(self.problem, np.asarray(values["errors"], dtype=float)).in_words()
+            return self.estimator._shown_errors(self.problem, np.asarray(values["errors"], dtype=float))
+
+    def model(self, state: Any) -> Model:
+        """Of a state, knowing what showing its formulas takes."""
+        training = self.problem.training
+        model = self.estimator.make_model(self.problem, self.method, state).model
+        return model.having_seen(training.X, training.targets)
 
     def formula(self, state: Any, *, as_mathml: bool) -> str:
         """The member with the least error, or its beginning."""
@@ -84,8 +96,10 @@ def may_end_early(estimator: Estimator, limits: Limits) -> bool:
 def reporting(
     estimator: Estimator, outlook: Outlook, max_time: float | None
 ) -> AbstractContextManager[Reporter | None]:
-    """What shows progress, if it is wanted."""
-    return Reporter(type(estimator).__name__, outlook, max_time) if estimator.verbose else nullcontext()
+    """What shows progress, if it is wanted, and tells who watches."""
+    if not estimator.verbose and current_watcher() is None:
+        return nullcontext()
+    return Reporter(type(estimator).__name__, outlook, max_time, is_shown=bool(estimator.verbose))
 
 
 def watching(estimator: Estimator, reporter: Reporter | None, problem: Problem, method: Any) -> list[Reporter]:

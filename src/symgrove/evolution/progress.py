@@ -14,6 +14,7 @@ import numpy as np
 from symgrove.evolution.displays import Display, make_display
 from symgrove.evolution.remaining import Left, Outlook, Pace, in_words
 from symgrove.evolution.stopping import Progress
+from symgrove.evolution.watching import Moment, Watcher, current_watcher
 
 BEFORE_FORMULAS, BETWEEN_FORMULAS = 0.5, 1.0  # seconds
 SHARE_FOR_FORMULAS = 0.02  # of the time, at most, once the first has been made
@@ -26,15 +27,23 @@ class Teller(Protocol):
         """Of its errors, from the values that describe it."""
         ...
 
+    def shown_errors(self, values: Mapping[str, Any]) -> Any:
+        """The same as `ShownErrors`."""
+        ...
+
     def formula(self, state: Any, *, as_mathml: bool) -> str:
         """The best formula of a state."""
+        ...
+
+    def model(self, state: Any) -> Any:
+        """What would predict if the evolution ended now."""
         ...
 
 
 class Reporter:
     """Shows generation, errors, the time left and the best formula so far, which is made now and then.
 
-    It observes the main evolution; `observer` makes observers of others.
+    Whoever watches (watching.py) is told too. It observes the main evolution; `observer` makes observers of others.
 
     Parameters
     ----------
@@ -44,6 +53,8 @@ class Reporter:
         Seconds after which the fit ends in any case.
     clock : callable
         Seconds since some moment.
+    is_shown : bool
+        Whether anything is shown; else only who watches is told.
 
     Attributes
     ----------
@@ -54,7 +65,13 @@ class Reporter:
     told: Teller
 
     def __init__(
-        self, name: str, outlook: Outlook, max_time: float | None = None, clock: Callable[[], float] = time.perf_counter
+        self,
+        name: str,
+        outlook: Outlook,
+        max_time: float | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+        *,
+        is_shown: bool = True,
     ) -> None:
         self.name = name
         self.outlook = outlook
@@ -66,10 +83,13 @@ class Reporter:
         self._begun: set[str] = set()
         self._where = self._errors = self._formula = ""
         self._next_formula = BEFORE_FORMULAS
+        self._is_shown = is_shown
         self._display: Display | None = None
+        self._watcher: Watcher | None = current_watcher()
+        self._latest: Progress | None = None  # of the main evolution, while it is told of
 
     def __enter__(self) -> Reporter:
-        self._display = make_display(self.name)
+        self._display = make_display(self.name) if self._is_shown else None
         return self
 
     def __exit__(
@@ -89,7 +109,9 @@ class Reporter:
             cost = self._seconds() - seconds
             self._next_formula = seconds + max(BETWEEN_FORMULAS, cost / SHARE_FOR_FORMULAS)
             self._before += cost
+        self._latest = progress
         self._observe("main", "", progress)
+        self._latest = None
 
     def observer(self, name: str, what: str) -> Callable[[Progress], None]:
         """An observer of another evolution of the outlook, which begins now; `what` it is for people."""
@@ -114,14 +136,23 @@ class Reporter:
         self._show(is_step=False)
 
     def _show(self, *, is_step: bool) -> None:
-        if self._display is None:
-            return
         seconds = self._seconds()
         left = self._left(seconds)
+        if self._watcher is not None:
+            self._watcher(self._moment(seconds, left))
+            self._before += self._seconds() - seconds  # a generation does not take longer because somebody watches
+        if self._display is None:
+            return
         words = "" if left is None else f", {in_words(left, is_bound=self.outlook.is_bound)}"
         share = 0.0 if left is None else seconds / (seconds + left.expected)
         text = f"{self._where}{self._errors}  {seconds:.1f} s{words}"
         self._display.show(share, text, self._formula, seconds, is_step=is_step)
+
+    def _moment(self, seconds: float, left: Left | None) -> Moment:
+        if self._latest is None:
+            return Moment(self._where, seconds, left, None, None)
+        told, latest = self.told, self._latest
+        return Moment(self._where, seconds, left, told.shown_errors(latest.values), partial(told.model, latest.state))
 
     def _seconds(self) -> float:
         return self._clock() - self._start

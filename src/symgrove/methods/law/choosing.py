@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
-from symgrove.methods.law.findings import Found
+from symgrove.methods.law.findings import Findings, Found
 from symgrove.methods.law.fitting import error_of, fit
 from symgrove.methods.law.formulas import LAW_FUNCTIONS, RowSet
 from symgrove.methods.law.search import Outcome
@@ -114,6 +114,14 @@ def _entry(folds: Sequence[Fold], own: Found, rows: RowSet, features: Sequence[i
         for fold, each in zip(folds, (own, *(_best_up_to(own.size, fold.outcome) for fold in folds[1:])), strict=True)
     ])  # fmt: skip
     return Entry(forest, root, own.size, error, np.nan, np.nan, description, PRICE_OF_A_NODE * own.size, said)
+
+
+def entry_so_far(findings: Findings, own: Found, features: Sequence[int], n_features: int) -> Entry:
+    """A formula of a search that goes on: its error is of the rows that it searches on, of others nothing is known."""
+    forest = Forest(n_features, PrimitiveSet(LAW_FUNCTIONS))
+    root = findings.formulas.in_forest(own.root, own.values, forest, features)
+    description = findings.description(own.error, own.bits)
+    return Entry(forest, root, own.size, own.error, np.nan, np.nan, description, np.nan, np.zeros(0))
 
 
 def _best_up_to(size: int, outcome: Outcome) -> Found:

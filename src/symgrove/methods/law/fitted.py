@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import NamedTuple
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.forest.sympy_size import sympy_size
-from symgrove.methods.law.choosing import Entry, Fold, choose, entries_of, in_units
-from symgrove.methods.law.findings import Findings
+from symgrove.methods.law.choosing import Entry, Fold, choose, entries_of, entry_so_far, in_units
+from symgrove.methods.law.findings import Findings, Found
 from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.rules import Rules
-from symgrove.methods.law.search import LAWS, search
+from symgrove.methods.law.search import LAWS, best_of_sizes, search
 from symgrove.methods.law.task import N_GENERATIONS, LawTask
 from symgrove.methods.law.units import Units, no_units
 from symgrove.methods.problem import Problem
@@ -51,13 +51,39 @@ N_TREES, N_AT_ONCE, N_ROWS_OF_TREES = 100, 10, 2000
 MOST_IN_SINGLE, MOST_EXTREME = 1e30, 1e40
 
 
+@dataclass(frozen=True)
+class SoFar:
+    """What a search has found, in the user's units and features; errors are of the rows that it searches on.
+
+    Attributes
+    ----------
+    fold : int
+        0 for the search that makes the front; others say how good formulas of each size are.
+    """
+
+    target: int
+    fold: int
+    _findings: Findings
+    _shown: Callable[[Findings, list[Found]], list[Entry]]
+
+    @property
+    def best(self) -> Entry | None:
+        """The one that describes the data in the fewest bits."""
+        best = self._findings.best
+        return None if best is None else self._shown(self._findings, [best])[0]
+
+    def front(self) -> list[Entry]:
+        """The best of every size."""
+        return self._shown(self._findings, best_of_sizes(self._findings))
+
+
 class LawSettings(NamedTuple):
     """What the user says about formulas, and when to stop."""
 
     functions: tuple[str, ...]
     end: float
     check: Callable[[], bool]
-    tell: Callable[[str, Findings], None]
+    tell: Callable[[str, SoFar], None]
     units: Sequence[Units] | None = None  # for each target
     max_size: int | None = None
     nested: Mapping[str, Mapping[str, int]] = {}  # see `Rules`
@@ -98,24 +124,32 @@ def find_front(problem: Problem, target: int, settings: LawSettings) -> FoundFro
     varies = bool(np.ptp(y[seen]) > 0)  # else the mean is all that there is to find
     end = settings.end if varies else -np.inf
 
-    def fold_of(places: NDArray[np.intp], *, is_short: bool) -> tuple[Fold, NDArray[np.intp]]:
+    as_given = partial(in_units, features=units, target=unit) if unit != 1 or (units != 1).any() else _as_it_is
+
+    def fold_of(places: NDArray[np.intp], number: int, *, is_short: bool) -> tuple[Fold, NDArray[np.intp]]:
         rest = np.setdiff1d(order, places)
         features = features_that_matter(X[rest], y[rest], None if weight is None else weight[rest], seed, is_over)
         rules = settings.rules(target, features, X.shape[1])
         own = rows_of(rest, features)
         n_generations = QUICK_GENERATIONS if settings.is_quick else N_GENERATIONS
         task = LawTask(*own, seed, settings.functions, end, settings.check, rules, is_short, n_generations)
-        return Fold(search(task, settings.tell), RowSet(*rows_of(places, features))), features
 
-    first, features = fold_of(held_out[0], is_short=settings.is_quick)
+        def shown(findings: Findings, found: list[Found]) -> list[Entry]:
+            return [as_given(entry_so_far(findings, one, features.tolist(), X.shape[1])) for one in found]
+
+        def tell(step: str, findings: Findings) -> None:
+            settings.tell(step, SoFar(target, number, findings, shown))
+
+        return Fold(search(task, tell), RowSet(*rows_of(places, features))), features
+
+    first, features = fold_of(held_out[0], 0, is_short=settings.is_quick)
     folds = [first]
     reason = first.outcome.reason if varies else "exact"
     if reason == "everything" and len(y) <= MOST_FOLDED and n_held_out and not settings.is_quick:
         held_out += [np.sort(part) for part in np.array_split(order[n_held_out:], N_FOLDS - 1)]
-        folds += [fold_of(places, is_short=True)[0] for places in held_out[1:]]
+        folds += [fold_of(places, k, is_short=True)[0] for k, places in enumerate(held_out[1:], start=1)]
         if is_over():  # the last of them were cut short
             held_out, folds = held_out[:1], folds[:1]
-    as_given = partial(in_units, features=units, target=unit) if unit != 1 or (units != 1).any() else _as_it_is
     reading = Reading(quantiles_of(training.X[some_rows(len(y))]), 0.0, len(y))
     entries = entries_of(
         folds,

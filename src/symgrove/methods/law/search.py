@@ -199,13 +199,19 @@ def front_of(findings: Findings, *, is_law: bool) -> list[Found]:
     Of a law, that is the shortest description: others of its size follow the noise.
     """
 
-    def badness(found: Found) -> float:
-        return findings.description(found.error, found.bits) if is_law else found.error
-
     for candidate in [*findings.smallest.values()]:
         if findings.is_over():
             break
         _polish(findings, candidate)
+    return best_of_sizes(findings, is_law=is_law)
+
+
+def best_of_sizes(findings: Findings, *, is_law: bool = False) -> list[Found]:
+    """The same of those that have been fitted so far."""
+
+    def badness(found: Found) -> float:
+        return findings.description(found.error, found.bits) if is_law else found.error
+
     mean = constant_found(findings.formulas, findings.rows)
     best = {1: mean} if findings.checks is None or findings.checks.allow(mean.root) else {}
     for found in findings.found.values():
