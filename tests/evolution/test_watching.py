@@ -48,7 +48,7 @@ def test_who_watches_a_search_sees_its_front(capsys):
     def watch(moment):
         if moment.found is not None:
             fronts.append(moment.found())
-            errors.append(float(moment.errors.values[0]))
+            errors.append(moment.errors.values)
 
     with watched_by(watch):
         model = LawRegressor(effort="quick", max_time=30, random_state=0).fit(X, y)
@@ -58,9 +58,8 @@ def test_who_watches_a_search_sees_its_front(capsys):
     assert all(a.error > b.error for a, b in pairwise(last))
     assert "x5" in last[-1].formula
     assert "x11" in last[-1].formula
-    assert min(np.abs(p.error - errors[-1]) for p in last) < 0.02 * errors[-1]
-    best = min(last, key=lambda p: abs(p.error - errors[-1]))
-    np.testing.assert_allclose(np.sqrt(np.mean((best.predict(X) - y) ** 2)), best.error, rtol=0.1)
+    np.testing.assert_allclose([p.error for p in last], errors[-1])
+    np.testing.assert_allclose(np.sqrt(np.mean((last[-1].predict(X) - y) ** 2)), last[-1].error, rtol=0.2)
     assert model.stop_reason_ in ("noise", "everything", "time")
 
 

@@ -24,6 +24,7 @@ from symgrove.cli.report import report
 from symgrove.cli.score import score
 from symgrove.cli.show import show
 from symgrove.cli.simplify import simplify
+from symgrove.cli.studio import studio
 from symgrove.experiments.names import LAWS, NAMES
 
 
@@ -52,6 +53,7 @@ app.command("simplify")(simplify)
 app.command("export")(export)
 app.command("distill")(distill)
 app.command("report")(report)
+app.command("studio")(studio)
 app.command("parameters")(parameters)
 app.command("paper", help=f"{paper.__doc__}\n\nStudies: {', '.join(NAMES)}; all; {LAWS}; or a TOML file.")(paper)
 app.command("bench")(bench)

@@ -64,6 +64,17 @@ def fewer_terms(stack: Stack, given: Given) -> ModelsOfSizes:
     return ModelsOfSizes(candidates, rows, judging.size)
 
 
+def short_sums(stack: Stack, X: Matrix, n_most: int) -> list[Stack]:
+    """Sums of a few terms that imitate a stack on these rows of features, from one term to so many; quickly made."""
+    if not stack.levels:
+        return []
+    pool = pool_of(stack)
+    terms = _values_of(pool, X)
+    found = [pursue(terms, goal, n_most) for goal in _goals(stack, X)]
+    n_steps = max(len(pursuit.solutions) for pursuit in found) if any(own.chosen for own in found) else 0
+    return [_with_terms(stack, pool, found, step) for step in range(n_steps)]
+
+
 def _split(given: Given) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows to make a path on, and to judge it: half of all, or if there are enough of them only new ones."""
     order = stream(given.seed, "judging").permutation(len(given.X))

@@ -346,11 +346,12 @@ class LawRegressor(Regressor):
         left = None if self.max_time is None else Left(*[max(self.max_time - seconds, 0.0)] * 3)
         if so_far.fold or so_far.target:  # the front of the first is what people watch
             watcher(Moment(f"another search, {step}", seconds, left, None, None))
-        else:
-            errors = self._shown_errors(problem, np.array([best.error]))
-            watcher(Moment(step, seconds, left, errors, partial(self._points_so_far, problem, so_far)))
+            return
+        front = so_far.front()
+        errors = self._shown_errors(problem, np.array([entry.error for entry in front]))
+        watcher(Moment(step, seconds, left, errors, partial(self._points_so_far, problem, front)))
 
-    def _points_so_far(self, problem: Problem, so_far: SoFar) -> list[FrontPoint]:
+    def _points_so_far(self, problem: Problem, front: Sequence[Entry]) -> list[FrontPoint]:
         """The best of every size, as points of the first target."""
         assert isinstance(problem.task, Regression)
         task, fallback = problem.task.of_one(0), float(np.average(problem.training.targets[0]))
@@ -363,7 +364,7 @@ class LawRegressor(Regressor):
                 _names=self._names,
                 _columns=self.columns_,
             )
-            for entry in so_far.front()
+            for entry in front
         ]
 
 

@@ -28,7 +28,7 @@ class Moment(NamedTuple):
     left : Left or None
         Seconds that it may still take, if anything is known.
     errors : ShownErrors or None
-        Of the members (estimators/told.py), or of the best formula of a search; None before there are any.
+        Of the members (estimators/told.py), or of the best formulas of every size; None before there are any.
     found : callable or None
         Makes what has been found so far, which takes a while: the `Model` of an evolution, or the list of
         `FrontPoint`s of a search.

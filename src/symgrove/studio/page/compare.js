@@ -1,0 +1,30 @@
+// Two runs side by side.
+import { errorsOverTime, figure, front } from "./charts.js";
+import { element, heading, request } from "./dom.js";
+import { Follower, yLabelOf } from "./watch.js";
+import { titleOf, verdict } from "./result.js";
+
+export const compareView = async (...ids) => {
+  const runs = await Promise.all(ids.map((id) => request(`api/runs/${id}`)));
+  const errors = figure("Error over time"), fronts = figure("Size against error");
+  const cards = runs.map((run, k) => element("section", { className: `card ${k ? "second" : "first"}` }));
+  const about = element("p", { className: "quiet" });
+  const followers = [];
+  const draw = () => {
+    const series = (points) => followers.map((own, k) => ({ name: titleOf(own.run), kind: k ? "second" : "first", points: points(own) }));
+    const labels = [...new Set(followers.map((own) => yLabelOf(own.latest)).filter(Boolean))];
+    errors.draw(errorsOverTime(series((own) => own.errors), labels.join(" / ") || "error"));
+    fronts.draw(front(series((own) => own.front()), labels.join(" / ") || "error"));
+    const isSame = runs[0].settings.table === runs[1].settings.table && runs[0].settings.target === runs[1].settings.target;
+    about.textContent = isSame ? "Errors are those of the fit on its own rows; scores are on rows left out." : "These runs have other tables or targets: only shapes can be compared.";
+    followers.forEach((own, k) => cards[k].replaceChildren(
+      element("h2", {}, element("span", { className: "swatch" }), element("a", { href: `#/run/${own.run.id}`, textContent: titleOf(own.run) })),
+      ...verdict(own.run, own.latest)));
+  };
+  runs.forEach((run) => followers.push(new Follower(run, draw)));
+  draw();
+  return {
+    parts: [heading("Two runs"), about, element("div", { className: "pair" }, ...cards), element("div", { className: "plots" }, errors.made, fronts.made)],
+    title: "Two runs", leave: () => followers.forEach((own) => own.close()),
+  };
+};
