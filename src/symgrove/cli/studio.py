@@ -32,10 +32,10 @@ def studio(
             raise ImportError(f'the studio needs {error.name}; install it: pip install "symgrove[studio]".') from None
         from symgrove.studio.folder import Folder, default_folder
         from symgrove.studio.processes import Processes
-        from symgrove.studio.store import Store
+        from symgrove.studio.store import StudioStore
 
         if data is not None and not data.is_file():
             raise ValueError(f"there is no file {str(data)!r}.")
-        store = Store(Folder(folder or default_folder()), Processes(WORKER))
+        store = StudioStore(Folder(folder or default_folder()), Processes(WORKER))
         first = None if data is None else store.add_file(data)
         serve(store, port, first, opens=browser, tell=tell)

@@ -184,7 +184,7 @@ def fit_with(folder: Path, log: EventLog, before: float) -> None:
     """Read the table, and fit."""
     from symgrove.cli.preparation import TableOptions, prepare
     from symgrove.cli.tables import read_table
-    from symgrove.studio.fitting import Given, run_fit
+    from symgrove.studio.fitting import GivenTable, run_fit
 
     start = time.perf_counter()
     settings = settings_of(folder)
@@ -195,7 +195,9 @@ def fit_with(folder: Path, log: EventLog, before: float) -> None:
         prepared = prepare(read_table(str(data_file(table))), options, settings.categorical)
     told = [line.removeprefix("note: ") for line in notes.getvalue().splitlines() if line.startswith("note: ")]
     log.write("step", what="preparing", seconds=before, read=round(time.perf_counter() - start, 2))
-    run_fit(folder, settings, Given(prepared.X, prepared.y, prepared.categorical, prepared.told, told), log, before)
+    run_fit(
+        folder, settings, GivenTable(prepared.X, prepared.y, prepared.categorical, prepared.told, told), log, before
+    )
 
 
 def seconds_of(line: str) -> float:

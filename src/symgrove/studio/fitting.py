@@ -22,13 +22,13 @@ from symgrove.studio.folder import write_json
 from symgrove.studio.recorder import Heart, Recorder
 from symgrove.studio.results import result_of
 from symgrove.studio.settings import RunSettings
-from symgrove.studio.snapshots import Rows, Snapshots
+from symgrove.studio.snapshots import ShownRows, Snapshots
 
-MOST_ROWS = 1000  # that errors of formulas on the way are of
+MOST_ROWS = 500  # that errors of formulas on the way are of
 
 
-class Given(NamedTuple):
-    """Rows to fit on, as `symgrove fit` prepares them; `told` is what the model remembers of the table."""
+class GivenTable(NamedTuple):
+    """ShownRows to fit on, as `symgrove fit` prepares them; `told` is what the model remembers of the table."""
 
     X: TableFrame
     y: Any
@@ -37,7 +37,7 @@ class Given(NamedTuple):
     notes: list[str]
 
 
-def run_fit(folder: Path, settings: RunSettings, given: Given, log: EventLog, before: float) -> None:
+def run_fit(folder: Path, settings: RunSettings, given: GivenTable, log: EventLog, before: float) -> None:
     """Fit, and write events, the model and what is known of it; `before` are the seconds that the run has had.
 
     A request to stop (a byte more in the file `stop`) is what Ctrl-C is: the first leaves a model, the second none.
@@ -48,7 +48,7 @@ def run_fit(folder: Path, settings: RunSettings, given: Given, log: EventLog, be
     )
     classes = [str(label) for label in np.unique(given.y)] if settings.task == "classification" else None
     log.write("begin", rows=len(given.X), classes=classes, seconds=before, notes=given.notes)
-    stop = _Stop(folder / "stop")
+    stop = _StopRequests(folder / "stop")
     with Heart(lambda: log.write("beat", seconds=round(recorder.seconds, 2)), stop.check):
         with watched_by(recorder):
             estimator.fit(given.X, given.y)
@@ -65,7 +65,7 @@ def run_fit(folder: Path, settings: RunSettings, given: Given, log: EventLog, be
     )
 
 
-def _estimator(folder: Path, settings: RunSettings, given: Given) -> Estimator:
+def _estimator(folder: Path, settings: RunSettings, given: GivenTable) -> Estimator:
     own = parameters_of(settings)
     if given.categorical:
         own["categorical_features"] = given.categorical
@@ -75,15 +75,15 @@ def _estimator(folder: Path, settings: RunSettings, given: Given) -> Estimator:
     return made
 
 
-def _some(given: Given) -> Rows:
-    """Rows to look at, always the same."""
+def _some(given: GivenTable) -> ShownRows:
+    """ShownRows to look at, always the same."""
     places = np.random.default_rng(0).permutation(len(given.X))[:MOST_ROWS]
     y = np.asarray(given.y)[places]
     targets = y if y.dtype.kind == "f" else np.searchsorted(np.unique(given.y), y)
-    return Rows(given.X.take(places.tolist()), targets.astype(np.float64))
+    return ShownRows(given.X.take(places.tolist()), targets.astype(np.float64))
 
 
-def _find_one_formula(estimator: Estimator, given: Given) -> str:
+def _find_one_formula(estimator: Estimator, given: GivenTable) -> str:
     """Have the model know it, or say why there is none."""
     try:
         found = one_formula(estimator, given.X, given.y)
@@ -95,7 +95,7 @@ def _find_one_formula(estimator: Estimator, given: Given) -> str:
     return "nothing"
 
 
-class _Stop:
+class _StopRequests:
     """Passes requests on to the main thread, as Ctrl-C."""
 
     def __init__(self, file: Path) -> None:

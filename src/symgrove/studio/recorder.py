@@ -13,8 +13,8 @@ from symgrove.evolution.watching import Moment
 from symgrove.studio.events import EventLog
 from symgrove.studio.snapshots import Snapshots, rounded
 
-BETWEEN_ERRORS, BETWEEN_SNAPSHOTS, BETWEEN_BEATS = 0.25, 0.8, 0.5  # seconds
-SHARE_FOR_SNAPSHOTS = 0.1  # of the time, at most, once the first has been made
+BETWEEN_LINES, BETWEEN_SNAPSHOTS, BETWEEN_BEATS = 0.25, 0.8, 0.5  # seconds
+SHARE_FOR_SNAPSHOTS = 0.15  # of the time, at most, once the first has been made
 
 
 class Recorder:
@@ -35,16 +35,17 @@ class Recorder:
         self.log, self.snapshots, self.before = log, snapshots, before
         self._clock = clock
         self._start = clock()
-        self._next_errors = self._next_snapshot = 0.0
+        self._next_line = self._next_snapshot = 0.0
 
     def __call__(self, moment: Moment) -> None:
         """Write what is due."""
         now = self._clock()
-        if moment.errors is not None and now >= self._next_errors:
-            self._next_errors = now + BETWEEN_ERRORS
-            self.log.write("errors", **self._at(moment), **_errors(moment.errors))
-        elif moment.errors is None:
-            self.log.write("beat", **self._at(moment))
+        if now >= self._next_line:
+            self._next_line = now + BETWEEN_LINES
+            if moment.errors is None:
+                self.log.write("beat", **self._at(moment))
+            else:
+                self.log.write("errors", **self._at(moment), **_errors(moment.errors))
         if moment.found is not None and now >= self._next_snapshot:
             seconds = self._at(moment)["seconds"]
             shot = self.snapshots.of(moment.found())

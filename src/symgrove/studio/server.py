@@ -20,7 +20,7 @@ from symgrove.studio.folder import remove
 from symgrove.studio.guard import REPORT_POLICY, App, Guard
 from symgrove.studio.making import EXPORTS, REPORT, made
 from symgrove.studio.settings import seconds_from
-from symgrove.studio.store import NotFoundError, Store
+from symgrove.studio.store import NotFoundError, StudioStore
 
 LARGEST_UPLOAD = 200 << 20
 LARGEST_REQUEST = 4 << 20  # of JSON
@@ -39,13 +39,13 @@ class TooLargeError(Exception):
     """More was sent than is taken."""
 
 
-def make_app(store: Store, token: str, port: int, first: str | None = None) -> App:
+def make_app(store: StudioStore, token: str, port: int, first: str | None = None) -> App:
     """The application behind its guard; `first` is the table that the page begins with."""
     return Guard(_Studio(store, first).app(), token, port)
 
 
 class _Studio:
-    def __init__(self, store: Store, first: str | None) -> None:
+    def __init__(self, store: StudioStore, first: str | None) -> None:
         self.store, self.first = store, first
 
     def app(self) -> Starlette:

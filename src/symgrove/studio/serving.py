@@ -15,17 +15,17 @@ from pathlib import Path
 import uvicorn
 
 from symgrove.studio.server import make_app
-from symgrove.studio.store import Store
+from symgrove.studio.store import StudioStore
 
 SECONDS_TO_CLOSE = 1  # that streams have
 
 
-def serve(store: Store, port: int, first: str | None, *, opens: bool, tell: Callable[[str], None]) -> None:
+def serve(store: StudioStore, port: int, first: str | None, *, opens: bool, tell: Callable[[str], None]) -> None:
     """Serve until Ctrl-C.
 
     Parameters
     ----------
-    store : Store
+    store : StudioStore
     port : int
         0: one that is free.
     first : str, optional

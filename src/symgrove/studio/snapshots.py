@@ -34,14 +34,14 @@ LONGEST_TEXT = 400
 LEAST_SHARE = 1e-9
 
 
-class Rows(NamedTuple):
+class ShownRows(NamedTuple):
     """Some of the rows of the fit: columns, and targets as numbers or places of classes."""
 
     X: TableFrame
     targets: Matrix
 
 
-class Candidate(NamedTuple):
+class ShownFormula(NamedTuple):
     """A formula with its number of nodes; `said` is what it predicts for the rows, or `error` is known."""
 
     size: int
@@ -71,14 +71,14 @@ class Snapshots:
 
     Parameters
     ----------
-    rows : Rows
+    rows : ShownRows
     columns : callable
         How features are made of columns; known once the fit has begun.
     names : callable
         Of the features, likewise.
     """
 
-    def __init__(self, rows: Rows, columns: Callable[[], TableColumns], names: Callable[[], Names]) -> None:
+    def __init__(self, rows: ShownRows, columns: Callable[[], TableColumns], names: Callable[[], Names]) -> None:
         self.rows = rows
         self._columns, self._names = columns, names
         self._written: dict[tuple[int, float], dict[str, Any]] = {}
@@ -92,17 +92,17 @@ class Snapshots:
             candidates = _candidates(found, features, self._names()) if has_front else []
             task, said = found.task, found.predict(features[:MOST_SHOWN])
         else:
-            candidates = [Candidate(point.size, point, error=point.error) for point in found]
+            candidates = [ShownFormula(point.size, point, error=point.error) for point in found]
             best = min(found, key=lambda point: point.description_length)
             task, said = best.model.task, best.model.predict(features[:MOST_SHOWN])
         return Snapshot(self._front(task, candidates), self._said(task, said))
 
-    def _front(self, task: Task, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    def _front(self, task: Task, candidates: Sequence[ShownFormula]) -> list[dict[str, Any]]:
         measured = [
             own if own.said is None else own._replace(error=error_of(task, self.rows.targets, own.said))
             for own in candidates
         ]
-        kept: list[Candidate] = []
+        kept: list[ShownFormula] = []
         for own in sorted(measured, key=lambda each: (each.size, each.error)):
             if np.isfinite(own.error) and (not kept or own.error < kept[-1].error * (1 - 1e-4)):
                 kept.append(own)
@@ -112,7 +112,7 @@ class Snapshots:
         self._written = {(own.size, own.error): self._write(own) for own in kept}  # most are those of before
         return [*self._written.values()]
 
-    def _write(self, own: Candidate) -> dict[str, Any]:
+    def _write(self, own: ShownFormula) -> dict[str, Any]:
         known = self._written.get((own.size, own.error))
         return known or {"size": own.size, "error": rounded(own.error), **written(own.formula)}
 
@@ -144,19 +144,19 @@ def written(formula: Shown) -> dict[str, str]:
 
 
 @singledispatch
-def _candidates(model: Model, features: Matrix, names: Names) -> list[Candidate]:
+def _candidates(model: Model, features: Matrix, names: Names) -> list[ShownFormula]:
     return []
 
 
 @_candidates.register
-def _(model: ProgramModel, features: Matrix, names: Names) -> list[Candidate]:
+def _(model: ProgramModel, features: Matrix, names: Names) -> list[ShownFormula]:
     said = model.predict_members(features)[0]
-    return [Candidate(own.size, own, said[own.samples[0]]) for own in model.members(names)]
+    return [ShownFormula(own.size, own, said[own.samples[0]]) for own in model.members(names)]
 
 
 @_candidates.register
-def _(model: Stack, features: Matrix, names: Names) -> list[Candidate]:
+def _(model: Stack, features: Matrix, names: Names) -> list[ShownFormula]:
     points = [
         (front_point(short, names, plain_columns([])), short) for short in short_sums(model, features, MOST_TERMS)
     ]
-    return [Candidate(point.size, point, short.predict(features)[0]) for point, short in points]
+    return [ShownFormula(point.size, point, short.predict(features)[0]) for point, short in points]

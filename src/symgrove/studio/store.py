@@ -24,7 +24,7 @@ class NotFoundError(Exception):
     """There is no such table or run."""
 
 
-class Store:
+class StudioStore:
     """Tables and runs.
 
     Parameters
