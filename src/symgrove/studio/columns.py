@@ -54,7 +54,7 @@ def _described(name: str, given: GivenColumn) -> dict[str, Any]:
     if may_be_classes and different.size > 1:
         tasks = ["classification", *tasks] if different.size <= MOST_CLASSES else [*tasks, "classification"]
     found |= {"different": int(different.size), "bars": _bars(numbers, different), "tasks": tasks}
-    low, median, high = (float(v) for v in np.quantile(numbers, [0, 0.5, 1]))
+    low, median, high = (2 * float(v) for v in np.quantile(numbers / 2, [0, 0.5, 1]))  # half: differences stay finite
     found |= {"low": low, "median": median, "high": high, "is_feature": different.size > 1}
     return found | {"kind": "date", "tasks": []} if given.is_date else found | {"kind": "number", "is_whole": is_whole}
 
