@@ -1,5 +1,6 @@
 """Events, locks, columns and code of the studio."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from symgrove.cli.studio_worker import read
 from symgrove.studio import events
 from symgrove.studio.code import command, python_code
 from symgrove.studio.columns import GivenColumn, described, suggested_target
@@ -164,3 +166,35 @@ def test_the_command_is_left_out_where_names_have_commas():
         "--generations=100 --seed=0 -o model.json"
     )
     assert command(settings_from({**given, "features": ["a,b"]}), "d.csv") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.csv", b"a,a\n1,2\n", "columns of the same name: 'a'"),
+        ("a.csv", b"a,b\n", "no rows"),
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"a," + b"b" * 2000 + b"\n1,2\n", "name has 2,000 characters"),
+        ("a.csv", gzip.compress(b"a,b\n1,2\n")[:-9], "cannot be unpacked"),
+        ("a.csv", bytes(range(256)) * 4, ""),
+        ("a.xlsx", b"PK\x03\x04 no workbook", ""),
+        ("a.parquet", b"PAR1\x00\x00PAR1", ""),
+    ],
+)
+def test_files_that_cannot_be_used_are_said_to_be(tmp_path, name, content, why, capsys):
+    (tmp_path / "table.json").write_text(json.dumps({"name": name, "kind": name[2:]}))
+    (tmp_path / f"data.{name[2:]}").write_bytes(content)
+    read(tmp_path)
+    found = json.loads((tmp_path / "columns.json").read_text())
+    assert found["state"] == "failed"
+    assert why in found["message"]
+
+
+def test_cells_that_begin_as_formulas_are_texts(tmp_path):
+    (tmp_path / "table.json").write_text(json.dumps({"name": "a.csv", "kind": "csv"}))
+    (tmp_path / "data.csv").write_text("=1+1;y\n=cmd|' /C calc'!A0;1\n@SUM(A1);2\n")
+    read(tmp_path)
+    found = json.loads((tmp_path / "columns.json").read_text())
+    assert found["separator"] == ";"
+    assert [(own["name"], own["kind"]) for own in found["columns"]] == [("=1+1", "text"), ("y", "number")]
+    assert found["columns"][0]["common"] == [["=cmd|' /C calc'!A0", 1], ["@SUM(A1)", 1]]

@@ -42,6 +42,7 @@ def serve(store: StudioStore, port: int, first: str | None, *, opens: bool, tell
             listening.bind(("127.0.0.1", port))
         except OSError as error:
             raise ValueError(f"port {port} is taken ({error.strerror}); --port 0 takes one that is free.") from None
+        listening.listen()  # whoever is quick waits until the server answers
         port = listening.getsockname()[1]
         address = f"http://127.0.0.1:{port}/{token}/"
         tell(f"studio: {address}")
