@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrove.compression.one_formula import one_formula
 from symgrove.estimators.base import Estimator
-from symgrove.estimators.fitted import feature_names_of
+from symgrove.estimators.fitted import feature_names_of, fronts_of
 from symgrove.estimators.input import columns_of
 from symgrove.evolution.watching import watched_by
 from symgrove.models.document import Document
@@ -53,12 +53,14 @@ def run_fit(folder: Path, settings: RunSettings, given: GivenTable, log: EventLo
         with watched_by(recorder):
             estimator.fit(given.X, given.y)
         seconds = recorder.seconds
+        fronts = fronts_of(estimator)
+        formulas = recorder.show(fronts[0] if fronts else estimator.model_)
         estimator.table_ = given.told
         log.write("step", what="one formula" if settings.goal != "law" else "the model", seconds=round(seconds, 2))
         estimator.save(folder / "model.json")  # whatever happens to the rest
         why_not = _find_one_formula(estimator, given) if settings.goal != "law" else "rows"
         estimator.save(folder / "model.json")
-        write_json(folder / "result.json", result_of(estimator, seconds, given.notes, why_not))
+        write_json(folder / "result.json", result_of(estimator, seconds, formulas, given.notes, why_not))
     is_stopped = estimator.stop_reason_ == "interrupted"
     log.write(
         "end", reason="stopped" if is_stopped else "finished", by=estimator.stop_reason_, seconds=round(seconds, 2)

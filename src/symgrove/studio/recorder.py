@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrove.evolution.watching import Moment
+from symgrove.models.front import FrontPoint
+from symgrove.models.model import Model
 from symgrove.studio.events import EventLog
 from symgrove.studio.snapshots import Snapshots, rounded
 
@@ -47,11 +49,16 @@ class Recorder:
             else:
                 self.log.write("errors", **self._at(moment), **_errors(moment.errors))
         if moment.found is not None and now >= self._next_snapshot:
-            seconds = self._at(moment)["seconds"]
-            shot = self.snapshots.of(moment.found())
-            self.log.write("best", seconds=seconds, front=shot.front, said=shot.said)
+            self.show(moment.found())
             cost = self._clock() - now
             self._next_snapshot = now + cost + max(BETWEEN_SNAPSHOTS, cost / SHARE_FOR_SNAPSHOTS)
+
+    def show(self, found: Model | Sequence[FrontPoint]) -> list[dict[str, Any]]:
+        """Write what has been found; its formulas."""
+        seconds = round(self.seconds, 2)
+        shot = self.snapshots.of(found)
+        self.log.write("best", seconds=seconds, front=shot.front, said=shot.said)
+        return shot.front
 
     @property
     def seconds(self) -> float:

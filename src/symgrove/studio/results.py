@@ -16,6 +16,7 @@ from symgrove.estimators.fitted import (
     one_formula_of,
     table_of,
 )
+from symgrove.forest.legend import legend
 from symgrove.models.front import Front
 from symgrove.models.shown import LONGEST_MATHS, Shown
 from symgrove.studio.snapshots import LONGEST_TEXT, rounded
@@ -35,24 +36,29 @@ NO_FORMULA = {
 }
 
 
-def result_of(model: Estimator, seconds: float, notes: list[str], why_not: str = "rows") -> dict[str, Any]:
-    """For a file; `why_not` says why there is no formula, if there is none."""
+def result_of(
+    model: Estimator, seconds: float, formulas: list[dict[str, Any]], notes: list[str], why_not: str = "rows"
+) -> dict[str, Any]:
+    """For a file; `formulas` are those of an ensemble, `why_not` says why there is no one formula, if there is none."""
     fronts, classes = fronts_of(model), classes_of(model)
     if classes is not None and classes.size > 2:
         why_not = "classes"
+    one = _in_one_formula(model)
+    front = _front(fronts[0]) if fronts else formulas
+    calls = legend(model.model_.primitives, [own["text"] for own in (*front, *([one] if one else []))])
     importances = zip(labels_of(model), model.feature_importances_.tolist(), strict=True)
     return {
         "estimator": type(model).__name__,
         "target": (table_of(model) or {}).get("target", "y"),
         "parts": model.model_.parts,
-        "in_one_formula": _in_one_formula(model),
+        "in_one_formula": one,
         "why_no_formula": NO_FORMULA[why_not],
         "score": _score(model),
         "importances": [[n, rounded(v)] for n, v in sorted(importances, key=lambda own: -own[1])[:MOST_COLUMNS]],
-        "front": _front(fronts[0]) if fronts else [],
+        "front": front,
         "stopped_by": model.stop_reason_,
         "seconds": round(seconds, 2),
-        "notes": [*notes, *notes_on_formulas(model)][:MOST_NOTES],
+        "notes": [*notes, *notes_on_formulas(model)][:MOST_NOTES] + calls,
     }
 
 

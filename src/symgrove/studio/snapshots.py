@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from symgrove.compression.fewer_terms import short_sums
 from symgrove.models.coding import coded
 from symgrove.models.columns import TableColumns, plain_columns
-from symgrove.models.front import FrontPoint
+from symgrove.models.front import Front, FrontPoint
 from symgrove.models.model import Model, Names
 from symgrove.models.program_model import ProgramModel
 from symgrove.models.shown import Shown
@@ -93,7 +93,8 @@ class Snapshots:
             task, said = found.task, found.predict(features[:MOST_SHOWN])
         else:
             candidates = [ShownFormula(point.size, point, error=point.error) for point in found]
-            best = min(found, key=lambda point: point.description_length)
+            chosen = found.chosen if isinstance(found, Front) else None
+            best = min(found, key=lambda point: point.description_length) if chosen is None else found[chosen]
             task, said = best.model.task, best.model.predict(features[:MOST_SHOWN])
         return Snapshot(self._front(task, candidates), self._said(task, said))
 

@@ -28,8 +28,15 @@ const copied = (node) => {
   for (const child of node.childNodes) made.append(copied(child));
   return made;
 };
+// What is wider than its place can be scrolled with the keyboard too; other formulas are no stops on the way.
+const scrolls = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; else target.removeAttribute("tabindex");
+  }
+});
 export const formula = ({ mathml, text }, before = "") => {
-  const place = element("div", { className: "maths", tabIndex: 0, role: "math", "aria-label": `${before}${text}` });
+  const place = element("div", { className: "maths", role: "math", "aria-label": `${before}${text}` });
+  scrolls.observe(place);
   try {
     if (!mathml) throw new Error("too long");
     const read = new DOMParser().parseFromString(mathml, "application/xml").documentElement;

@@ -1,5 +1,5 @@
 // The page: which view, and the theme.
-import { Refused, element, say, trouble } from "./dom.js";
+import { Refused, element, heading, say, trouble } from "./dom.js";
 import { compareView } from "./compare.js";
 import { dataView } from "./data.js";
 import { homeView } from "./home.js";
@@ -42,7 +42,7 @@ const show = async () => {
     say(made.title);
   } catch (error) {
     if (!(error instanceof Refused)) console.error(error);
-    if (own === number) main.replaceChildren(trouble(error instanceof Refused ? error.message : "This view could not be shown."));
+    if (own === number) main.replaceChildren(heading("This cannot be shown"), trouble(error instanceof Refused ? error.message : "Something in this page is wrong; the console says what."));
   }
 };
 addEventListener("hashchange", () => { if (location.hash !== "#main") show(); });

@@ -11,6 +11,8 @@ const ENDS = {
 };
 export const yLabelOf = (event) => event ? `training ${event.of}` : "";
 
+export const frontLabelOf = (run) => run.settings.task === "classification" ? "training log loss" : "training RMSE";
+
 // Follows the events of a run, also when the tab was hidden or the server was away; asks for the run again at its end.
 export class Follower {
   constructor(run, changed) {
@@ -141,10 +143,11 @@ export const watchView = async (id) => {
     const points = own.front();
     if (own.best !== shownBest || own.run.result !== shownResult) {
       const isOver = own.run.state !== "running";
-      fronts.draw(front([{ name: "formulas", kind: "first", points }], run.settings.task === "classification" ? "log loss" : "RMSE"));
+      fronts.draw(front([{ name: "formulas", kind: "first", points }], frontLabelOf(run)));
       if (own.best) fits.draw(against(own.best.said, own.begun?.classes));
-      const title = isOver && own.run.result?.front?.length ? "Formulas of every size" : "Formulas so far";
-      table.replaceChildren(element("h2", { textContent: title }), points.length ? formulaTable(points, "training error", isOver) : element("p", { className: "quiet", textContent: "Of several classes, each has formulas of its own; the report shows them." }));
+      fronts.made.hidden = isOver && !points.length;
+      const title = !isOver ? "Formulas so far" : isSearch ? "Formulas of every size" : "Formulas";
+      if (isOver || !table.contains(document.activeElement)) table.replaceChildren(element("h2", { textContent: title }), points.length ? formulaTable(points, "training error", isOver) : element("p", { className: "quiet", textContent: "Of several classes, each has formulas of its own; the report shows them." }));
     }
     if (own.run.state !== shownState || own.run.result !== shownResult || (own.run.state === "running" && own.best !== shownBest)) {
       first.replaceChildren(...verdict(own.run, own.latest, points));
