@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-lowest check lint format bench paper results verify-results test-gpu bench-gpu small-and-noisy ablations many-rows clean
+.PHONY: help demo system-programs test test-slow test-studio test-lowest check lint format bench paper results verify-results test-gpu bench-gpu small-and-noisy ablations many-rows clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ test: lint  ## all checks, the whole test suite, and a smoke test of the built w
 
 test-slow: $(VENV)/.ready  ## scikit-learn's checks with the default parameters, 65 kills of runs, 500 damaged checkpoints, 2,000 damaged model files (about 12 minutes)
 	$(BIN)/python -m pytest -q -m slow -n 2
+
+test-studio: $(VENV)/.ready  ## the studio in Chromium, all of it: two runs, a stopped one that goes on, the report, every download (about a minute)
+	$(BIN)/python -m pytest -q tests/studio -m "slow or not slow"
 
 check: lint  ## format, lint, types, import layers, file and function sizes, links in docs
 	$(BIN)/python -m pytest -q tests/architecture -k "not blocks"

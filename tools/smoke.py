@@ -33,4 +33,7 @@ for root in best:
         raise SystemExit(f"round trip failed: {text}")
 if len(load_study("table1").methods) < 5 or not published():
     raise SystemExit("the studies are missing from the wheel")
+for name in ("index.html", "main.js", "studio.css"):
+    if not (origin.parent / "studio" / "page" / name).exists():
+        raise SystemExit(f"the studio's page/{name} is missing from the wheel")
 print(f"smoke test passed with symgrove {symgrove.__version__} from the wheel")

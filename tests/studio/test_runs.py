@@ -104,6 +104,7 @@ def test_searches_and_ensembles_say_what_they_are_in_one_formula(tmp_path):
         assert "; the ensemble 0." in grove["in_one_formula"]["scores"]  # one beside the other
         for run in runs:
             for snapshot in events_of(tmp_path / "folder", run, "best"):
+                assert sum(p["is_best"] for p in snapshot["front"]) == 1
                 sizes, errors = zip(*((p["size"], p["error"]) for p in snapshot["front"]), strict=True)
                 assert list(sizes) == sorted(set(sizes))
                 assert list(errors) == sorted(errors, reverse=True)

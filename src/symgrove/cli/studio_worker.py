@@ -24,6 +24,7 @@ from symgrove.studio.folder import working_in, write_json
 from symgrove.studio.store import data_file, settings_of
 
 SECONDS_TO_BE_TOLD = 0.05  # by a server that has something to do at once
+SECONDS_TO_READ = 600
 SHARE_OF_MEMORY = 0.7  # of the machine's, that a process may take
 
 
@@ -98,7 +99,10 @@ LOADED = (load_modules, load_law, load_evolutions)
 
 
 def read(folder: Path) -> None:
-    """Describe the columns of a table."""
+    """Describe the columns of a table; what takes too long ends the process."""
+    if hasattr(signal, "alarm"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(SECONDS_TO_READ)
     try:
         found = described_table(data_file(folder))
     except MemoryError:
@@ -109,6 +113,8 @@ def read(folder: Path) -> None:
         traceback.print_exc()
         found = {"state": "failed", "message": f"the file cannot be read: {type(error).__name__}: {error}"}
     write_json(folder / "columns.json", found)
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
 
 
 def described_table(file: Path) -> dict[str, Any]:

@@ -67,14 +67,15 @@ def _in_one_formula(model: Estimator) -> dict[str, Any] | None:
     found = one_formula_of(model)
     target = str((table_of(model) or {}).get("target", "y"))
     if found is not None:
-        return {"left": found.left_side(target), "scores": found.scores, "size": found.size, **whole(found)}
+        told = {"left": found.left_side(target), "scores": found.scores, "size": found.size}
+        return {**told, "latex": found.latex, **whole(found)}
     fronts = fronts_of(model)
     if not fronts or fronts[0].chosen is None:
         return None
     point = fronts[0][fronts[0].chosen]
     score = _score(model)
     scores = "" if score is None else f"{score['measure']} {score['value']:.4g} on {score['on']}"
-    return {"left": target, "scores": scores, "size": point.size, **whole(point)}
+    return {"left": target, "scores": scores, "size": point.size, "latex": point.latex, **whole(point)}
 
 
 def _score(model: Estimator) -> dict[str, Any] | None:

@@ -42,12 +42,16 @@ class ShownRows(NamedTuple):
 
 
 class ShownFormula(NamedTuple):
-    """A formula with its number of nodes; `said` is what it predicts for the rows, or `error` is known."""
+    """A formula with its number of nodes; `said` is what it predicts for the rows, or `error` is known.
+
+    `is_best`: it is the one to show alone, if that is not the one with the lowest error.
+    """
 
     size: int
     formula: Shown
     said: Matrix | None = None
     error: float = np.nan
+    is_best: bool = False
 
 
 class Snapshot(NamedTuple):
@@ -92,9 +96,9 @@ class Snapshots:
             candidates = _candidates(found, features, self._names()) if has_front else []
             task, said = found.task, found.predict(features[:MOST_SHOWN])
         else:
-            candidates = [ShownFormula(point.size, point, error=point.error) for point in found]
             chosen = found.chosen if isinstance(found, Front) else None
             best = min(found, key=lambda point: point.description_length) if chosen is None else found[chosen]
+            candidates = [ShownFormula(own.size, own, error=own.error, is_best=own is best) for own in found]
             task, said = best.model.task, best.model.predict(features[:MOST_SHOWN])
         return Snapshot(self._front(task, candidates), self._said(task, said))
 
@@ -108,10 +112,11 @@ class Snapshots:
             if np.isfinite(own.error) and (not kept or own.error < kept[-1].error * (1 - 1e-4)):
                 kept.append(own)
         if len(kept) > MOST_POINTS:
-            places = np.unique(np.linspace(0, len(kept) - 1, MOST_POINTS).round().astype(int))
-            kept = [kept[place] for place in places]
+            places = {*np.linspace(0, len(kept) - 1, MOST_POINTS).round().astype(int).tolist()}
+            kept = [own for place, own in enumerate(kept) if place in places or own.is_best]
+        best = max(range(len(kept)), key=lambda place: (kept[place].is_best, place), default=None)
         self._written = {(own.size, own.error): self._write(own) for own in kept}  # most are those of before
-        return [*self._written.values()]
+        return [{**own, "is_best": place == best} for place, own in enumerate(self._written.values())]
 
     def _write(self, own: ShownFormula) -> dict[str, Any]:
         known = self._written.get((own.size, own.error))

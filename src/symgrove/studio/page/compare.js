@@ -19,14 +19,19 @@ export const compareView = async (...ids) => {
     errors.draw(errorsOverTime(series((own) => own.errors), labels[0] ?? "error"));
     fronts.draw(front(series((own) => own.front()), frontLabelOf(runs[0])));
     about.textContent = isSame ? "Errors in the charts are those on rows of the fit, scores those on rows left out." : "These runs are of other tables or targets: their errors are no two numbers of one kind, and are not drawn together.";
-    followers.forEach((own, k) => cards[k].replaceChildren(
-      element("h2", {}, element("span", { className: "swatch" }), element("a", { href: `#/run/${own.run.id}`, textContent: titleOf(own.run) })),
-      ...verdict(own.run, own.latest)));
+    followers.forEach((own, k) => {
+      if (own.shownRun === own.run && own.shownBest === (own.run.state === "running" && own.best)) return;
+      own.shownRun = own.run;
+      own.shownBest = own.run.state === "running" && own.best;
+      cards[k].replaceChildren(
+        element("h2", {}, element("span", { className: "swatch" }), element("a", { href: `#/run/${own.run.id}`, textContent: titleOf(own.run) })),
+        ...verdict(own.run, own.latest, own.front()));
+    });
   };
   runs.forEach((run) => followers.push(new Follower(run, draw)));
   draw();
   return {
     parts: [heading("Two runs"), about, element("div", { className: "pair" }, ...cards), element("div", { className: "plots" }, errors.made, fronts.made)],
-    title: "Two runs", leave: () => followers.forEach((own) => own.close()),
+    title: "Two runs", leave: () => followers.forEach((own) => own.end()),
   };
 };

@@ -3,11 +3,20 @@ import { GOALS, Refused, element, formula, request, shown, trouble } from "./dom
 
 export const titleOf = (run) => `${run.settings.target}: ${GOALS[run.settings.goal].toLowerCase()}`;
 
+const copier = (label, text) => {
+  const button = element("button", { type: "button", className: "copy", textContent: label });
+  button.addEventListener("click", async () => {
+    try { await navigator.clipboard.writeText(text); button.textContent = "copied"; } catch { button.textContent = "the browser does not allow that"; }
+    setTimeout(() => { button.textContent = label; }, 1500);
+  });
+  return button;
+};
+
 // The first lines: of a finished run what it is in one formula, of others the best formula so far.
 export const verdict = (run, latest, points = []) => {
   const { result } = run;
   if (run.state === "running") {
-    const best = points.at(-1);
+    const best = points.find((p) => p.is_best) ?? points.at(-1);
     if (!best) return [element("p", { className: "quiet", textContent: latest ? "" : "The first formula comes in a few seconds." })];
     return [element("p", { className: "lead", textContent: "Best formula so far" }), formula(best, `${run.settings.target} ≈ `),
       element("p", { className: "quiet", textContent: `${best.size} nodes, training error ${shown(best.error)}` })];
@@ -15,7 +24,7 @@ export const verdict = (run, latest, points = []) => {
   if (!result) return [trouble(run.state === "failed" ? `This run failed: ${run.message}` : `There is no model: ${run.message || "the run was stopped before"}.`)];
   const one = result.in_one_formula;
   const parts = [element("p", { className: "lead", textContent: one ? "In one formula" : `In one formula: ${result.why_no_formula}.` })];
-  if (one) parts.push(formula(one, `${one.left} = `), element("p", { className: "quiet", textContent: one.scores }));
+  if (one) parts.push(formula(one, `${one.left} = `), element("p", { className: "quiet" }, `${one.scores} `, copier("copy", one.text), " ", copier("copy LaTeX", one.latex)));
   if (result.score && run.settings.goal !== "law") parts.push(element("p", {}, `The ensemble (${result.parts}): `, element("strong", { textContent: `${result.score.measure} ${shown(result.score.value, 3)}` }), ` on ${result.score.on}.`));
   return parts;
 };
@@ -77,14 +86,7 @@ const download = (path, name, label, messages) => {
 const FILES = { python: "model.py", javascript: "model.js", c: "model.c", sql: "model.sql", excel: "model.xlsx", onnx: "model.onnx", latex: "model.tex", text: "model.txt" };
 const code = (run) => {
   const place = element("div"), show = element("button", { type: "button", id: "code-button", textContent: "Show the code" });
-  const block = (title, text) => {
-    const copy = element("button", { type: "button", className: "copy", textContent: "copy" });
-    copy.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText(text); copy.textContent = "copied"; } catch { copy.textContent = "select it"; }
-      setTimeout(() => { copy.textContent = "copy"; }, 1500);
-    });
-    return element("div", {}, element("h3", {}, `${title} `, copy), element("pre", { tabIndex: 0, textContent: text }));
-  };
+  const block = (title, text) => element("div", {}, element("h3", {}, `${title} `, copier("copy", text)), element("pre", { tabIndex: 0, textContent: text }));
   show.addEventListener("click", async () => {
     try {
       const found = await request(`api/runs/${run.id}/code`);

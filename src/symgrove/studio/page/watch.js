@@ -24,8 +24,10 @@ export class Follower {
   open() {
     if (this.source || (this.isOver && this.run.state !== "running")) return;
     this.source = new EventSource(`api/runs/${this.run.id}/events${this.last ? `?after=${this.last}` : ""}`);
+    this.source.onopen = () => { this.isLost = false; this.soon(); };
+    this.source.onerror = () => { this.isLost = true; this.soon(); };
     this.source.onmessage = (event) => { this.last = event.lastEventId; this.take(JSON.parse(event.data)); };
-    this.source.addEventListener("over", () => { this.isOver = true; this.shut(); this.refresh(); });
+    this.source.addEventListener("over", () => { this.isOver = true; this.isLost = false; this.shut(); this.refresh(); });
   }
   take(event) {
     if (event.kind === "errors") {
@@ -72,7 +74,8 @@ const progress = (own) => {
     const why = run.message || ENDS[run.result?.stopped_by] || "";
     return `${STATES[run.state]}${why ? `: ${why}` : ""}${seconds ? ` (${duration(seconds)})` : ""}`;
   }
-  return `${own.step || "starting"}, ${duration(seconds)}${leftInWords(own.step === latest?.what ? latest?.left : null)}`;
+  if (own.isLost) return "The studio does not answer. Runs go on without it: start `symgrove studio` again, and open the address that it prints.";
+  return `${own.step || "starting"}, ${seconds < 90 ? `${seconds.toFixed(1)} s` : duration(seconds)}${leftInWords(own.step === latest?.what ? latest?.left : null)}`;
 };
 
 const formulaTable = (points, label, isDone) => {
