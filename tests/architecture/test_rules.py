@@ -101,7 +101,7 @@ def test_rooms_above_read_nothing_private_of_an_estimator():
     """What they need is in estimators/fitted.py."""
     private = re.compile(r"\b(model|estimator)\._[a-z]")
     assert private.search("model._plan()")
-    for room in ("inspection", "report", "experiments", "cli"):
+    for room in ("inspection", "report", "experiments", "studio", "cli"):
         for file in (ROOT / "src" / "symgrove" / room).rglob("*.py"):
             assert not private.search(file.read_text()), file
 

@@ -100,7 +100,7 @@ LOADED = (load_modules, load_law, load_evolutions)
 
 def read(folder: Path) -> None:
     """Describe the columns of a table; what takes too long ends the process."""
-    if hasattr(signal, "alarm"):
+    if sys.platform != "win32":
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(SECONDS_TO_READ)
     try:
@@ -113,7 +113,7 @@ def read(folder: Path) -> None:
         traceback.print_exc()
         found = {"state": "failed", "message": f"the file cannot be read: {type(error).__name__}: {error}"}
     write_json(folder / "columns.json", found)
-    if hasattr(signal, "alarm"):
+    if sys.platform != "win32":
         signal.alarm(0)
 
 
