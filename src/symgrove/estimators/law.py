@@ -357,7 +357,6 @@ class LawRegressor(Regressor):
         task, fallback = problem.task.of_one(0), float(np.average(problem.training.targets[0]))
         return [
             FrontPoint(
-                size=entry.size,
                 error=float(np.sqrt(entry.error)),
                 description_length=entry.description,
                 _model=model_of(task, [fallback], [entry]),

@@ -156,8 +156,12 @@ def _candidates(model: Model, features: Matrix, names: Names) -> list[ShownFormu
 
 @_candidates.register
 def _(model: ProgramModel, features: Matrix, names: Names) -> list[ShownFormula]:
-    said = model.predict_members(features)[0]
-    return [ShownFormula(own.size, own, said[own.samples[0]]) for own in model.members(names)]
+    said, lowest, found = model.predict_members(features)[0], np.inf, []
+    for own in sorted(model.members(names), key=lambda each: (each.evolved_size, each.in_bag_error)):
+        if own.in_bag_error < lowest:  # to count the nodes that are shown takes a while
+            lowest = own.in_bag_error
+            found.append(ShownFormula(own.size, own, said[own.samples[0]]))
+    return found
 
 
 @_candidates.register
