@@ -78,6 +78,7 @@ def test_a_run_outlives_the_server_and_stops_and_goes_on(tmp_path):
         assert {place for place, _ in said} == {0, 1, 2}
         assert events_of(tmp_path, run, "begin")[-1]["classes"] == ["<b>middle</b>", "=low", "high"]
         code = studio.json(f"api/runs/{run}/code")
+        assert "max_time=61" in code["python"]
         assert "TwoSEGPClassifier" in code["python"]
         assert code["command"] is None  # a name has a comma
         assert b"symgroveModel" in studio.get(f"api/runs/{run}/export/javascript")

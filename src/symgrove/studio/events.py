@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 MOST_ERRORS = 1200  # that somebody is told who comes later
 ONLY_LAST = ("best", "beat")  # kinds of which the newest replaces all before it
-LONGEST_READ = 1 << 22  # bytes at a time
+LONGEST_READ, LONGEST_EVENT = 1 << 22, 1 << 18  # bytes at a time, and of two lines
 
 
 class Event(NamedTuple):
@@ -104,7 +104,7 @@ def last_event(file: Path) -> dict[str, Any] | None:
     try:
         with open(file, "rb") as stream:
             size = stream.seek(0, 2)
-            stream.seek(max(0, size - LONGEST_READ))
+            stream.seek(max(0, size - LONGEST_EVENT))
             lines = stream.read().splitlines()
     except FileNotFoundError:
         return None

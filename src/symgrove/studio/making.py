@@ -11,23 +11,22 @@ SECONDS = 300.0
 
 
 class Download(NamedTuple):
-    """What can be taken away: the ending of its name, its type, the command that makes it."""
+    """What can be taken away: the ending of its name, and its type."""
 
     suffix: str
     kind: str
-    label: str
 
 
-REPORT = Download("html", "text/html; charset=utf-8", "report")
+REPORT = Download("html", "text/html; charset=utf-8")
 EXPORTS = {
-    "python": Download("py", "text/x-python; charset=utf-8", "Python (needs NumPy only)"),
-    "javascript": Download("js", "text/javascript; charset=utf-8", "JavaScript"),
-    "c": Download("c", "text/x-c; charset=utf-8", "C"),
-    "sql": Download("sql", "application/sql; charset=utf-8", "SQL"),
-    "excel": Download("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "Excel"),
-    "onnx": Download("onnx", "application/octet-stream", "ONNX"),
-    "latex": Download("tex", "text/plain; charset=utf-8", "LaTeX"),
-    "text": Download("txt", "text/plain; charset=utf-8", "equations"),
+    "python": Download("py", "text/x-python; charset=utf-8"),
+    "javascript": Download("js", "text/javascript; charset=utf-8"),
+    "c": Download("c", "text/x-c; charset=utf-8"),
+    "sql": Download("sql", "application/sql; charset=utf-8"),
+    "excel": Download("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    "onnx": Download("onnx", "application/octet-stream"),
+    "latex": Download("tex", "text/plain; charset=utf-8"),
+    "text": Download("txt", "text/plain; charset=utf-8"),
 }
 _one_at_a_time = asyncio.Semaphore(1)
 

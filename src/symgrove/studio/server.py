@@ -82,10 +82,9 @@ class _Studio:
 
     async def state(self, request: Request) -> Response:
         """What there is, the latest first."""
-        exports = {name: own.label for name, own in EXPORTS.items()}
-        found = {"version": __version__, "folder": str(self.store.folder.path), "first": self.first, "exports": exports}
-        limits = {"largest_upload": LARGEST_UPLOAD}
-        return JSONResponse({**found, **limits, "tables": self.store.tables(), "runs": self.store.runs()})
+        found = {"version": __version__, "folder": str(self.store.folder.path), "first": self.first}
+        there = {"tables": self.store.tables(), "runs": self.store.runs()}
+        return JSONResponse({**found, "largest_upload": LARGEST_UPLOAD, **there})
 
     # Tables
 

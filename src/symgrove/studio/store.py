@@ -15,6 +15,7 @@ from symgrove.studio.settings import RunSettings, settings_from
 
 KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
 LONGEST_SHOWN = 200  # characters of a file's name
+LISTED = ("in_one_formula", "score")  # of a result
 MORE_GENERATIONS = 100
 # Why a fit ended that may go on: more time, or more generations, would change something.
 MAY_GO_ON = ("interrupted", "max_time", "time", "generations")
@@ -134,9 +135,10 @@ class StudioStore:
         }
 
     def runs(self) -> list[dict[str, Any]]:
-        """All, the latest first."""
-        found = [each.name for each in self.folder.all("runs") if (each / "settings.json").exists()]
-        return [self.run(name) for name in found]
+        """All, the latest first, of their results what a list shows."""
+        names = [each.name for each in self.folder.all("runs") if (each / "settings.json").exists()]
+        found = [self.run(name) for name in names]
+        return [{**run, "result": run["result"] and {name: run["result"][name] for name in LISTED}} for run in found]
 
     def stop(self, name: str) -> None:
         """Ask a run to stop; once more: to stop without a model."""
@@ -155,8 +157,9 @@ class StudioStore:
         last = last_event(folder / "events.jsonl") or {}
         more = MORE_GENERATIONS if last.get("by") == "generations" else 0
         changed = replace(settings, seconds=seconds, generations=settings.generations + more)
-        at = run["settings"].get("at")
-        write_json(folder / "settings.json", {**changed.as_dict(), "at": at})
+        own = run["settings"]
+        kept = {"at": own.get("at"), "seconds_before": own.get("seconds_before", 0) + settings.seconds}
+        write_json(folder / "settings.json", {**changed.as_dict(), **kept})
         self._begin(folder)
 
     def remove_run(self, name: str) -> None:
@@ -177,6 +180,9 @@ class StudioStore:
         """Code that does the same."""
         folder = self.find_run(name)
         settings = settings_of(folder)
+        if settings.goal != "law":  # what has gone on has had more time than the last fit
+            before = (read_json(folder / "settings.json") or {}).get("seconds_before", 0)
+            settings = replace(settings, seconds=settings.seconds + before)
         table = self.table(settings.table)
         data = table["path"] or table["name"]
         odd = [

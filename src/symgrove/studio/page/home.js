@@ -1,5 +1,5 @@
 // Where to begin: a file to drop, tables, and runs.
-import { GOALS, Refused, STATES, duration, element, formula, heading, request, say, shown, trouble } from "./dom.js";
+import { GOALS, STATES, duration, element, formula, heading, request, say, shown, trouble } from "./dom.js";
 
 const size = (bytes) => `${Math.round(bytes / 1048576)} MB`;
 
@@ -109,5 +109,3 @@ export const homeView = async () => {
   }
   return { parts, title: "Begin", where: `symgrove ${state.version}; tables and runs are in ${state.folder}` };
 };
-
-export { Refused };
