@@ -1,7 +1,7 @@
 // Three small charts. Each is drawn anew from all of its data; colours are those of the page.
 import { drawn, element, shown } from "./dom.js";
 
-const WIDTH = 520, HEIGHT = 320, LEFT = 62, RIGHT = 12, TOP = 12, BOTTOM = 42;
+const WIDTH = 520, HEIGHT = 320, LEFT = 76, RIGHT = 12, TOP = 12, BOTTOM = 42;
 const SEVERAL_SCALES = 30;  // errors that differ by such a factor are drawn on a logarithmic scale
 
 const step = (span) => {

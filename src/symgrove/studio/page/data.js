@@ -26,7 +26,7 @@ const columnRow = (column, k, changed) => {
   use.setAttribute("aria-label", `use ${column.name} as a feature`);
   target.setAttribute("aria-label", `predict ${column.name}`);
   const asCategory = element("input", { type: "checkbox", id: `category-${k}`, checked: column.kind === "text" });
-  const mayBe = column.kind === "number" && column.is_whole && column.different <= 50;
+  const mayBe = column.kind === "number" && column.is_feature && column.is_whole && column.different <= 50;
   const category = mayBe ? element("label", { className: "quiet" }, asCategory, " codes, not amounts") : null;
   for (const input of [use, target, asCategory]) input.addEventListener("change", changed);
   const missing = column.missing && column.kind !== "unusable" ? `, ${count(column.missing)} missing` : "";

@@ -28,6 +28,19 @@ const copied = (node) => {
   for (const child of node.childNodes) made.append(copied(child));
   return made;
 };
+// Lines may end before each plus and minus that stands in no bracket: browsers end none within a formula.
+const summands = (node) => {
+  const [left, sign, right] = node.children;
+  if (node.localName !== "mrow" || node.children.length !== 3 || sign.localName !== "mo" || !"+−".includes(sign.textContent)) return [[node]];
+  sign.setAttribute("form", "infix");
+  sign.setAttribute("rspace", "0.25em");
+  return [...summands(left), [sign, right]];
+};
+const maths = (parts) => {
+  const made = document.createElementNS(MATHS, "math");
+  made.append(...parts);
+  return made;
+};
 // What is wider than its place can be scrolled with the keyboard too; other formulas are no stops on the way.
 const scrolls = new ResizeObserver((entries) => {
   for (const { target } of entries) {
@@ -40,10 +53,13 @@ export const formula = ({ mathml, text }, before = "") => {
   try {
     if (!mathml) throw new Error("too long");
     const read = new DOMParser().parseFromString(mathml, "application/xml").documentElement;
-    const made = copied(read);
-    if (before) made.prepend(document.createElementNS(MATHS, "mtext"));
-    if (before) made.firstChild.textContent = before.replaceAll(" ", "\u00a0");
-    place.append(made);
+    const parts = [...copied(read).children].flatMap(summands).map(maths);
+    if (before) {
+      const label = document.createElementNS(MATHS, "mtext");
+      label.textContent = before.replaceAll(" ", "\u00a0");
+      parts[0].prepend(label);
+    }
+    place.append(...parts.flatMap((part) => [part, " "]));
   } catch {
     place.append(element("code", { textContent: before + text }));
   }
