@@ -358,7 +358,7 @@ def test_doctor_calls_needed_what_the_package_needs():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     needed = {re.split("[>=]", name)[0] for name in project["dependencies"]}
     assert set(doctor_command.PACKAGES) == needed
-    extras = ("studies", "parquet", "export", "trees")
+    extras = ("studies", "parquet", "export", "trees", "studio")
     optional = {re.split("[>=]", name)[0] for extra in extras for name in project["optional-dependencies"][extra]}
     assert set(doctor_command.OPTIONAL) == optional
 

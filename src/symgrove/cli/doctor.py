@@ -26,6 +26,8 @@ OPTIONAL = (
     "xgboost",
     "lightgbm",
     "mapie",
+    "starlette",
+    "uvicorn",
 )
 
 
