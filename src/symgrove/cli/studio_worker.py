@@ -25,6 +25,7 @@ from symgrove.studio.store import data_file, settings_of
 
 SECONDS_TO_BE_TOLD = 0.05  # by a server that has something to do at once
 SECONDS_TO_READ = 600
+SECONDS_TO_WAIT = 10.0  # for the process of the fit before
 SHARE_OF_MEMORY = 0.7  # of the machine's, that a process may take
 
 
@@ -52,7 +53,7 @@ def work_in(folder: Path) -> None:
             os.dup2(log.fileno(), stream)
     limit_memory()
     try:
-        with working_in(folder):
+        with working_in(folder, SECONDS_TO_WAIT):
             (read if folder.parent.name == "tables" else fit)(folder)
     except BlockingIOError:
         return  # another process was faster

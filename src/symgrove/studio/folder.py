@@ -23,6 +23,7 @@ from typing import IO, Any, Literal
 from symgrove._files import atomic_write
 
 Kind = Literal["tables", "runs"]
+BETWEEN_TRIES = 0.05  # seconds
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 
 
@@ -95,8 +96,14 @@ def write_json(file: Path, value: dict[str, Any]) -> None:
 
 
 @contextmanager
-def working_in(folder: Path) -> Iterator[None]:
+def working_in(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Be the only process that works in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    patience : float
+        Seconds to wait for another one, which is about to end.
 
     Raises
     ------
@@ -104,8 +111,11 @@ def working_in(folder: Path) -> Iterator[None]:
         If another one does.
     """
     with open(folder / "working", "a+b") as stream:
-        if not _lock(stream):
-            raise BlockingIOError(f"another process works in {str(folder)!r}.")
+        end = time.monotonic() + patience
+        while not _lock(stream):
+            if time.monotonic() > end:
+                raise BlockingIOError(f"another process works in {str(folder)!r}.")
+            time.sleep(BETWEEN_TRIES)
         yield
 
 

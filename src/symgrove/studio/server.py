@@ -142,14 +142,14 @@ class _Studio:
         return StreamingResponse(stream, media_type="text/event-stream")
 
     async def _stream(self, folder: Path, place: int, request: Request) -> AsyncIterator[str]:
-        file, quiet = folder / "events.jsonl", 0.0
+        file, quiet, last = folder / "events.jsonl", 0.0, ""
         yield "retry: 1000\n\n"
         events = condensed(file) if place == 0 else events_after(file, place)
         while not await request.is_disconnected():
             for event in events:
                 yield f"id: {event.id}\ndata: {event.text}\n\n"
-                place = event.id
-            is_over = not events and not self.store.processes.is_at_work(folder)
+                place, last = event.id, event.kind
+            is_over = last == "end" or not (events or self.store.processes.is_at_work(folder))
             events = events_after(file, place)
             if is_over and not events:
                 yield "event: over\ndata: {}\n\n"

@@ -115,10 +115,10 @@ class StudioStore:
         settings = read_json(folder / "settings.json") or {}
         last = last_event(folder / "events.jsonl") or {}
         result = read_json(folder / "result.json")
-        if self.processes.is_at_work(folder):
-            state, message = "running", ""
-        elif last.get("kind") == "end":
+        if last.get("kind") == "end":  # its process may still be about to go
             state, message = last["reason"], last.get("message", "")
+        elif self.processes.is_at_work(folder):
+            state, message = "running", ""
         else:
             state, message = "broken off", "its process was ended from outside"
         table = self.folder.find("tables", str(settings.get("table")))
@@ -143,7 +143,7 @@ class StudioStore:
     def stop(self, name: str) -> None:
         """Ask a run to stop; once more: to stop without a model."""
         folder = self.find_run(name)
-        if not self.processes.is_at_work(folder):
+        if self.run(name)["state"] != "running":
             raise ValueError("the run has ended already.")
         with open(folder / "stop", "ab") as stream:
             stream.write(b"x")
