@@ -64,6 +64,7 @@ export class Follower {
 const leftInWords = (left) => {
   if (!left) return "";
   const [expected, least, most] = left;
+  if (least === most) return `, at most ${duration(Math.max(most, 1))} left`;  // nobody knows but when the time is up
   return most < 2 * least + 1 ? `, about ${duration(Math.max(expected, 1))} left` : `, ${duration(Math.max(least, 1))} to ${duration(most)} left`;
 };
 
