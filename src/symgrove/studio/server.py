@@ -20,7 +20,7 @@ from symgrove.studio.folder import remove
 from symgrove.studio.guard import REPORT_POLICY, App, Guard
 from symgrove.studio.making import EXPORTS, REPORT, made
 from symgrove.studio.settings import seconds_from
-from symgrove.studio.store import NotFoundError, StudioStore
+from symgrove.studio.store import NotFoundError, StudioStore, printable
 
 LARGEST_UPLOAD = 200 << 20
 LARGEST_REQUEST = 4 << 20  # of JSON
@@ -190,7 +190,7 @@ class _Studio:
 
     async def _made(self, name: str, what: str) -> Path:
         run = self.store.run(name)
-        title = f"{run['settings']['target']} ({run['table_name']})"
+        title = printable(f"{run['settings']['target']} ({run['table_name']})")
         data = self.store.data_of(name) if what == "report" else Path()
         return await made(self.store.find_run(name), what, data, title)
 

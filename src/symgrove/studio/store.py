@@ -41,7 +41,7 @@ class StudioStore:
 
     def new_table(self, name: str) -> tuple[Path, Path]:
         """The folder of one more, and the file that its content goes into, whose name is ours."""
-        shown = "".join(c if c.isprintable() else "�" for c in name)[:LONGEST_SHOWN] or "table"
+        shown = printable(name)[:LONGEST_SHOWN] or "table"
         kind = KINDS.get(Path(shown.lower()).suffix)
         if kind is None:
             raise ValueError(f"{shown!r} is no table that can be read; accepted: {', '.join(KINDS)}.")
@@ -201,6 +201,11 @@ class StudioStore:
         log.write("queued", at=time.time())
         log.close()
         self.processes.start(folder)
+
+
+def printable(text: str) -> str:
+    """A text without what cannot be shown, or given to a command."""
+    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def settings_of(folder: Path) -> RunSettings:

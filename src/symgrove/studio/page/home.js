@@ -85,10 +85,8 @@ const runLine = (run, chosen, messages) => {
 
 export const homeView = async () => {
   const state = await request("api/state");
-  if (state.first && !sessionStorage.getItem(`begun ${state.first}`)) {  // the file of the command line, once
-    sessionStorage.setItem(`begun ${state.first}`, "yes");
-    if (state.tables.some((table) => table.id === state.first)) location.replace(`#/table/${state.first}`);
-  }
+  const isThere = state.tables.some((table) => table.id === state.first);
+  if (!location.hash && isThere) location.replace(`#/table/${state.first}`);  // the page has just been opened
   const messages = element("div");
   const chosen = new Set();
   const compare = element("button", { type: "button", textContent: "Compare two runs", disabled: true });
