@@ -4,6 +4,8 @@ import { drawn, element, shown } from "./dom.js";
 const WIDTH = 520, HEIGHT = 320, LEFT = 76, RIGHT = 12, TOP = 12, BOTTOM = 42;
 const SEVERAL_SCALES = 30;  // errors that differ by such a factor are drawn on a logarithmic scale
 
+const LARGE = 150;  // nodes: with larger formulas, small ones would be on one spot
+
 const step = (span) => {
   const rough = span / 4, power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough) ?? power * 10;
@@ -82,7 +84,8 @@ export const errorsOverTime = (series, yLabel) => {
 // Size against error: series of { name, kind, points: [{ size, error, isChosen }] }.
 export const front = (series, yLabel) => {
   const all = series.flatMap((own) => own.points);
-  const xs = scale(all.map((p) => p.size).concat(0), { fromZero: true });
+  const sizes = all.map((p) => p.size), areLarge = Math.max(0, ...sizes) > LARGE;
+  const xs = scale(sizes, { fromZero: true, mayBeLog: areLarge });
   const ys = scale(all.map((p) => p.error), { mayBeLog: true });
   const { picture, at } = frame(xs, ys, "size (nodes)", yLabel, `Size against error of ${all.length} formulas`);
   for (const { kind, points } of series) {
