@@ -1,11 +1,15 @@
 """What the server takes, and what it refuses, without any process at work."""
 
 import json
+import socket
+import sys
 
 import pytest
+from typer.testing import CliRunner
 
 pytest.importorskip("starlette")
 
+from symgrove.cli.app import app as cli
 from symgrove.studio import server
 from symgrove.studio.events import EventLog
 from symgrove.studio.folder import Folder, write_json
@@ -208,3 +212,29 @@ def test_tables_and_runs_can_be_deleted_and_tables_not_below_runs(app, store):
 def test_settings_come_back_from_their_file():
     settings = settings_from({**SETTINGS, "keeps_out": True, "seed": 3})
     assert settings_from(json.loads(json.dumps(settings.as_dict()))) == settings
+
+
+def test_the_address_is_passed_to_the_browser_in_a_file_of_ones_own(tmp_path, monkeypatch):
+    serving = pytest.importorskip("symgrove.studio.serving")
+    opened = []
+    monkeypatch.setattr(serving.webbrowser, "open", opened.append)
+    serving._open(f"http://127.0.0.1:{PORT}/{TOKEN}/", tmp_path)
+    file = tmp_path / "open.html"
+    assert opened == [file.as_uri()]
+    assert file.stat().st_mode & 0o077 == 0
+    assert f'url=http://127.0.0.1:{PORT}/{TOKEN}/"' in file.read_text()
+
+
+def test_a_missing_table_a_taken_port_and_a_missing_package_are_said(tmp_path, monkeypatch):
+    def said(*words):
+        done = CliRunner().invoke(cli, ["studio", "--no-browser", "--folder", str(tmp_path), *words])
+        assert done.exit_code == 2
+        return done.stderr
+
+    assert "there is no file 'nothing.csv'" in said("nothing.csv")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert "--port 0 takes one that is free" in said("--port", str(taken.getsockname()[1]))
+    monkeypatch.setitem(sys.modules, "symgrove.studio.serving", None)
+    assert 'pip install "symgrove[studio]"' in said()
