@@ -75,7 +75,7 @@ $(VENV)/.ready-cuda: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,cuda]"
 	touch $@
 
-test-gpu: $(VENV)/.ready-cuda  ## the tests of engines on this machine's card (about a minute)
+test-gpu: $(VENV)/.ready-cuda  ## the tests of engines on this machine's card (a minute and a half)
 	$(BIN)/symgrove doctor
 	$(BIN)/python -m pytest -q tests/engines/test_cuda.py tests/contracts/test_engines.py tests/contracts/test_vectors.py -k "cuda and not played"
 
