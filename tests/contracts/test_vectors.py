@@ -118,10 +118,26 @@ def test_products_without_an_index_are_of_all_vectors(make_engine):
     assert engine.products(few[[]], vectors).shape == (1, 0, 150)
     # Of vectors with themselves.
     np.testing.assert_allclose(engine.products(vectors, vectors)[0], rows @ rows.T, rtol=1e-9, atol=1e-6)
-    index = rng.integers(-1, 150, size=(3, 101))
-    found = engine.products(vectors, vectors, engine.put(weights), index, index)
-    own = np.where(index[:, :, None] < 0, 0.0, rows[index])
-    np.testing.assert_allclose(found, (own * weights[:, None]) @ own.transpose(0, 2, 1), rtol=1e-9, atol=1e-6)
+    for n in (5, 32, 53, 64, 65, 96, 101, 128, 129):
+        index = rng.integers(-1, 150, size=(3, n))
+        found = engine.products(vectors, vectors, engine.put(weights), index, index)
+        own = np.where(index[:, :, None] < 0, 0.0, rows[index])
+        np.testing.assert_allclose(found, (own * weights[:, None]) @ own.transpose(0, 2, 1), rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 6, 40, 103])
+def test_products_of_vectors_of_both_precisions(make_engine, dtype, n):
+    """Those that were evaluated, standardised, beside one of the host."""
+    engine, _, ones, _ = engine_and_rows(make_engine, 700, n_vectors=1, dtype=dtype)
+    forest = Forest(3, ALL)
+    roots = np.array([forest.apply("mul", forest.feature(i % 3), forest.constant(1.0 + i)) for i in range(n)])
+    vectors = ones + engine.evaluate(forest, roots).standardized(np.linspace(-1, 1, n), np.linspace(1, 2, n))
+    rows = engine.fetch(vectors)
+    index, weights = np.arange(n + 1)[None], np.arange(700.0)[None] % 3
+    for weight, own in (None, rows), (engine.put(weights), rows * weights):
+        np.testing.assert_allclose(engine.products(vectors, vectors, weight, index, index)[0], own @ rows.T, rtol=1e-9)
+        found = engine.products(vectors, vectors, weight, index[:, -1:], index)
+        np.testing.assert_allclose(found[0, 0], rows @ own[-1], rtol=1e-9)
 
 
 def hostile_rows(n_rows):

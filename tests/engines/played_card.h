@@ -7,16 +7,18 @@
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define EACH_THREAD for (int thread = 0; thread < n_threads_of_block; ++thread)
 #define SYNC
+#define FORGET_SHARED
 #define SHARED(type, name, size) static type name size
-#define OWN(type, name, size) static type name##_of[256] size
+#define OWN(type, name, size) static type name##_of[1024] size
 #define OF(name) name##_of[thread]
 #define ATOMIC_MAX(place, value) (*(place) = *(place) < (value) ? (value) : *(place))
 #define UNROLL
-#define UNROLL_8
+#define UNROLL_1
 #define UNROLL_2
 #define BLOCK_X block_x
 #define BLOCK_Y block_y
 #define N_BLOCKS_X n_blocks_x
+#define N_THREADS n_threads_of_block
 #define INFINITE INFINITY
 #define NOT_A_NUMBER NAN
 #undef fma

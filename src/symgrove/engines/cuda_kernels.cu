@@ -11,12 +11,13 @@ the other (tests/engines/played_card.h). No sum depends on the order in which bl
 #define ALIGNED(n) __align__(n)
 #define EACH_THREAD for (int thread = threadIdx.x, is_first = 1; is_first; is_first = 0)
 #define SYNC __syncthreads()
+#define FORGET_SHARED asm volatile("" ::: "memory")
 #define SHARED(type, name, size) __shared__ type name size
 #define OWN(type, name, size) type name size
 #define OF(name) name
 #define ATOMIC_MAX(place, value) atomicMax(place, value)
 #define UNROLL _Pragma("unroll")
-#define UNROLL_8 _Pragma("unroll 8")
+#define UNROLL_1 _Pragma("unroll 1")
 #define UNROLL_2 _Pragma("unroll 2")
 #if __CUDA_ARCH__ >= 800
 #define HAS_MATRIX_UNITS
@@ -24,6 +25,7 @@ the other (tests/engines/played_card.h). No sum depends on the order in which bl
 #define BLOCK_X ((long long)blockIdx.x)
 #define BLOCK_Y ((long long)blockIdx.y)
 #define N_BLOCKS_X ((long long)gridDim.x)
+#define N_THREADS ((int)blockDim.x)
 extern __shared__ double dynamic_shared[];
 #endif
 

@@ -77,13 +77,12 @@ KERNEL(SUMMERS) measure(const whole *address, const unsigned char *is_double, co
     }
 }
 
-/* A vector of an index; its kind is the size of a number, or 0 where the index is negative. */
-typedef struct { whole address; double centre, scale; whole kind; } Vector;
+/* A vector in shared memory; its kind is the size of a number, or 0 where there is none. */
+typedef struct ALIGNED(16) { whole address; double centre, scale; int kind; } Vector;
 
-DEVICE Vector vector_of(const Places *v, const whole *index, whole i, whole n)
+DEVICE Vector vector_of(const Places *v, whole k)
 {
     Vector found = {0, 0, 0, 0};
-    whole k = i < n ? index[i] : -1;
     if (k >= 0) {
         found.address = v->address[k];
         found.centre = v->centre[k];
@@ -93,137 +92,252 @@ DEVICE Vector vector_of(const Places *v, const whole *index, whole i, whole n)
     return found;
 }
 
-DEVICE double value_of(const Vector *v, whole row)
+/* Weights of a product; all one if there are none. */
+DEVICE Vector weights_of(const Places *v, whole product, whole is_weighted)
 {
-    if (v->kind == 0) return 0;
-    double x = v->kind == 8 ? ((const double *)v->address)[row] : (double)((const float *)v->address)[row];
-    return (x - v->centre) * v->scale;
+    Vector found = vector_of(v, is_weighted ? product : -1);
+    if (!is_weighted) found.centre = -1, found.scale = 1;
+    return found;
 }
 
-/* Products of FEW or MANY vectors with RIGHT others on rows of a chunk, summed, to parts (chunk, product, n_left,
-n_right). A warp reads 32 rows of a vector at a time. */
-#define RIGHT 64
-#define MULTIPLIERS 128
-#define STEP_ROWS 32
-#define FEW 4
-#define MANY 32
+/* What stands at a row before `high`. Halves of several vectors are read before the first becomes a number, so that they
+wait together; two registers, because one that either of two loads may write waits for the first. */
+typedef struct { unsigned low, high; } Halves;
+
+DEVICE Halves halves_of(const Vector *v, whole row, whole high)
+{
+    Halves found = {0, 0};
+    int kind = row < high ? v->kind : 0;
+    whole place = v->address + row * kind;
+    if (kind != 0) found.low = *(const unsigned *)place;
+    if (kind == 8) found.high = *(const unsigned *)(place + 4);
+    return found;
+}
+
+DEVICE double number_in(const Vector *v, Halves halves)
+{
+    union { Halves halves; double number; } wide;
+    union { unsigned low; float number; } narrow;
+    wide.halves = halves;
+    narrow.low = halves.low;
+    return ((v->kind == 8 ? wide.number : (double)narrow.number) - v->centre) * v->scale;
+}
+
+/* Products of vectors on the left with others on the right, on rows of a chunk, summed, to parts (chunk, product, n_left,
+n_right). Weights enter on the left. */
 #define PRODUCTS                                                                                                       \
     const whole *l_address, const unsigned char *l_is_double, const double *l_centre, const double *l_scale,           \
         const whole *r_address, const unsigned char *r_is_double, const double *r_centre, const double *r_scale,       \
         const whole *w_address, const unsigned char *w_is_double, const double *w_centre, const double *w_scale,       \
         const whole *left_index, const whole *right_index, whole is_weighted, whole is_squared, whole is_symmetric,    \
         whole n_products, whole n_left, whole n_right, whole chunk_rows, whole n_rows, double *parts
-#define TILE_OF_PRODUCTS(N_LEFT)                                                                                       \
+/* The tile of a block, of N_LEFT by N_RIGHT vectors: the left ones in shared memory, then the right ones, then weights. */
+#define TILE_OF_PRODUCTS(N_LEFT, N_RIGHT)                                                                              \
     Places left = {l_address, l_is_double, l_centre, l_scale}, right = {r_address, r_is_double, r_centre, r_scale};    \
     Places weights = {w_address, w_is_double, w_centre, w_scale};                                                      \
-    whole n_right_tiles = (n_right + RIGHT - 1) / RIGHT, n_left_tiles = (n_left + N_LEFT - 1) / N_LEFT;                \
+    whole n_right_tiles = (n_right + N_RIGHT - 1) / N_RIGHT, n_left_tiles = (n_left + N_LEFT - 1) / N_LEFT;            \
     whole product = BLOCK_X / (n_left_tiles * n_right_tiles);                                                          \
     whole first_left = BLOCK_X / n_right_tiles % n_left_tiles * N_LEFT;                                                \
-    whole first_right = BLOCK_X % n_right_tiles * RIGHT;                                                               \
+    whole first_right = BLOCK_X % n_right_tiles * N_RIGHT;                                                             \
     whole low = BLOCK_Y * chunk_rows, high = low + chunk_rows < n_rows ? low + chunk_rows : n_rows;                    \
-    double *own_parts = parts + (BLOCK_Y * n_products + product) * n_left * n_right;                                   \
-    if (is_symmetric && first_right + RIGHT <= first_left) return /* the host knows these from above the diagonal */
+    double *own_parts = parts + (BLOCK_Y * n_products + product) * n_left * n_right
 
-#define FIND_VECTORS(N_LEFT)                                                                                           \
-    if (thread < N_LEFT)                                                                                               \
-        vectors[thread] = vector_of(&left, left_index + product * n_left, first_left + thread, n_left);                \
-    else if (thread < N_LEFT + RIGHT)                                                                                  \
-        vectors[thread] =                                                                                              \
-            vector_of(&right, right_index + product * n_right, first_right + thread - N_LEFT, n_right);
+#define FIND_VECTORS(N_LEFT, N_RIGHT)                                                                                  \
+    if (thread < N_LEFT) {                                                                                             \
+        whole a = first_left + thread;                                                                                 \
+        vectors[thread] = vector_of(&left, a < n_left ? left_index[product * n_left + a] : -1);                        \
+    } else if (thread < N_LEFT + N_RIGHT) {                                                                            \
+        whole b = first_right + thread - N_LEFT;                                                                       \
+        vectors[thread] = vector_of(&right, b < n_right ? right_index[product * n_right + b] : -1);                    \
+    } else if (thread == N_LEFT + N_RIGHT)                                                                             \
+        vectors[thread] = weights_of(&weights, product, is_weighted);
 
-/* Weights enter on the left. */
-#define READ_ROWS(N_LEFT)                                                                                              \
-    whole i = thread % 32, row = stage + i;                                                                            \
-    double w = is_weighted && row < high ? number_of(&weights, product, row) : 1;                                      \
-    UNROLL_8 for (int v = thread / 32; v < N_LEFT + RIGHT; v += MULTIPLIERS / 32)                                   \
-    {                                                                                                                  \
-        double value = row < high ? value_of(&vectors[v], row) : 0;                                                    \
-        if (v < N_LEFT) x[v][i] = value * w;                                                                           \
-        else y[v - N_LEFT][i] = is_squared ? value * value : value;                                                    \
-    }
-
-KERNEL(MULTIPLIERS) multiply_few(PRODUCTS)
+/* One vector on the left: a thread has some rows of it and of eight others. */
+#define EIGHT 8
+KERNEL(SUMMERS) multiply_few(PRODUCTS)
 {
-    SHARED(Vector, vectors, [FEW + RIGHT]);
-    SHARED(double, x, [FEW][STEP_ROWS + 1]);
-    SHARED(double, y, [RIGHT][STEP_ROWS + 1]);
-    SHARED(double, other_half, [FEW][RIGHT]);
-    OWN(double, sums, [FEW]);
-    TILE_OF_PRODUCTS(FEW);
-    EACH_THREAD {
-        FIND_VECTORS(FEW)
-        for (int a = 0; a < FEW; ++a) OF(sums)[a] = 0;
-    }
+    SHARED(Vector, vectors, [EIGHT + 2]);
+    SHARED(double, all, [EIGHT][SUMMERS]);
+    TILE_OF_PRODUCTS(1, EIGHT);
+    EACH_THREAD { FIND_VECTORS(1, EIGHT) }
     SYNC;
-    for (whole stage = low; stage < high; stage += STEP_ROWS) {
-        EACH_THREAD { READ_ROWS(FEW) }
-        SYNC;
-        EACH_THREAD {
-            int b = thread % RIGHT, first = thread / RIGHT * (STEP_ROWS / 2);
-            UNROLL for (int k = 0; k < STEP_ROWS / 2; ++k) {
-                double other = y[b][first + k];
-                UNROLL for (int a = 0; a < FEW; ++a) OF(sums)[a] = fma(x[a][first + k], other, OF(sums)[a]);
+    EACH_THREAD {
+        double sums[EIGHT];
+        UNROLL for (int v = 0; v < EIGHT; ++v) sums[v] = 0;
+        UNROLL_1 for (whole row = low + thread; row < high; row += SUMMERS) {
+            FORGET_SHARED; /* or else places of vectors take registers, and fewer threads can wait for rows at once */
+            Halves read[EIGHT + 2];
+            UNROLL for (int v = 0; v < EIGHT + 2; ++v) read[v] = halves_of(&vectors[v], row, high);
+            double own = number_in(&vectors[0], read[0]) * number_in(&vectors[EIGHT + 1], read[EIGHT + 1]);
+            UNROLL for (int v = 0; v < EIGHT; ++v) {
+                double value = number_in(&vectors[1 + v], read[1 + v]);
+                sums[v] = fma(own, is_squared ? value * value : value, sums[v]);
             }
         }
+        UNROLL for (int v = 0; v < EIGHT; ++v) all[v][thread] = sums[v];
+    }
+    SYNC;
+    for (int half = SUMMERS / 2; half > 0; half /= 2) {
+        EACH_THREAD { for (int v = 0; thread < half && v < EIGHT; ++v) all[v][thread] += all[v][thread + half]; }
         SYNC;
     }
-    EACH_THREAD { for (int a = 0; thread >= RIGHT && a < FEW; ++a) other_half[a][thread - RIGHT] = OF(sums)[a]; }
-    SYNC;
     EACH_THREAD {
-        for (int a = 0; thread < RIGHT && a < FEW; ++a)
-            if (first_left + a < n_left && first_right + thread < n_right)
-                own_parts[(first_left + a) * n_right + first_right + thread] = OF(sums)[a] + other_half[a][thread];
+        if (thread < EIGHT && first_right + thread < n_right)
+            own_parts[first_left * n_right + first_right + thread] = all[thread][0];
     }
 }
 
-/* A thread has 16 of the 2048 products of a tile. With matrix units, a warp has 16 x 32: 2 x 4 squares of 8 x 8. */
+/* A warp makes 16 x 32 products of rows in shared memory, a thread 16 of them. With matrix units they are squares of 8 x 8,
+or pairs of these. */
+#define STEP_ROWS 32
+#define STRIDE (STEP_ROWS + 4)
 #ifdef HAS_MATRIX_UNITS
-DEVICE int left_of(int thread, int i) { return thread / 64 * 16 + i / 8 * 8 + thread % 32 / 4; }
-DEVICE int right_of(int thread, int i) { return thread / 32 % 2 * 32 + i / 2 % 4 * 8 + thread % 4 * 2 + i % 2; }
-DEVICE void add_products(const double (*x)[STEP_ROWS + 4], const double (*y)[STEP_ROWS + 4], int thread, double *sums)
+DEVICE int left_of(int lane, int i) { return i / 8 * 8 + lane / 4; }
+DEVICE int right_of(int lane, int i) { return i / 2 % 4 * 8 + lane % 4 * 2 + i % 2; }
+DEVICE void add_products(const double (*x)[STRIDE], const double (*y)[STRIDE], const double *w, int lane, double *sums)
 {
-    int lane = thread % 32, a = thread / 64 * 16 + lane / 4, b = thread / 32 % 2 * 32 + lane / 4, k = lane % 4;
+    int v = lane / 4, k = lane % 4;
     UNROLL for (int step = 0; step < STEP_ROWS; step += 4) {
-        double p[2] = {x[a][step + k], x[a + 8][step + k]};
-        double q[4] = {y[b][step + k], y[b + 8][step + k], y[b + 16][step + k], y[b + 24][step + k]};
-        UNROLL for (int i = 0; i < 2; ++i) UNROLL for (int j = 0; j < 4; ++j)
+        double weight = w[step + k], p[2] = {x[v][step + k] * weight, x[v + 8][step + k] * weight};
+        double q[4] = {y[v][step + k], y[v + 8][step + k], y[v + 16][step + k], y[v + 24][step + k]};
+        UNROLL for (int j = 0; j < 4; ++j) {
+            double *upper = sums + 2 * j, *lower = upper + 8;
+#if __CUDA_ARCH__ >= 900
+            asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                : "+d"(upper[0]), "+d"(upper[1]), "+d"(lower[0]), "+d"(lower[1])
+                : "d"(p[0]), "d"(p[1]), "d"(q[j]));
+#else
             asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                : "+d"(sums[8 * i + 2 * j]), "+d"(sums[8 * i + 2 * j + 1])
-                : "d"(p[i]), "d"(q[j]));
+                : "+d"(upper[0]), "+d"(upper[1]) : "d"(p[0]), "d"(q[j]));
+            asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                : "+d"(lower[0]), "+d"(lower[1]) : "d"(p[1]), "d"(q[j]));
+#endif
+        }
     }
 }
 #else
-DEVICE int left_of(int thread, int i) { return thread / 16 * 4 + i / 4; }
-DEVICE int right_of(int thread, int i) { return thread % 16 * 4 + i % 4; }
-DEVICE void add_products(const double (*x)[STEP_ROWS + 4], const double (*y)[STEP_ROWS + 4], int thread, double *sums)
+DEVICE int left_of(int lane, int i) { return lane / 8 * 4 + i / 4; }
+DEVICE int right_of(int lane, int i) { return lane % 8 * 4 + i % 4; }
+DEVICE void add_products(const double (*x)[STRIDE], const double (*y)[STRIDE], const double *w, int lane, double *sums)
 {
     for (int k = 0; k < STEP_ROWS; ++k)
-        UNROLL for (int i = 0; i < 16; ++i) sums[i] = fma(x[left_of(thread, i)][k], y[right_of(thread, i)][k], sums[i]);
+        UNROLL for (int i = 0; i < 16; ++i)
+            sums[i] = fma(x[left_of(lane, i)][k] * w[k], y[right_of(lane, i)][k], sums[i]);
 }
 #endif
 
+/* MANY vectors on the left, RIGHT on the right. A warp reads 32 rows of eight vectors at a time. */
+#define MANY 32
+#define RIGHT 64
+#define MULTIPLIERS 128
 KERNEL(MULTIPLIERS) multiply_many(PRODUCTS)
 {
-    SHARED(Vector, vectors, [MANY + RIGHT]);
-    SHARED(double, x, [MANY][STEP_ROWS + 4]);
-    SHARED(double, y, [RIGHT][STEP_ROWS + 4]);
+    SHARED(Vector, vectors, [MANY + RIGHT + 1]);
+    SHARED(double, x, [MANY + RIGHT][STRIDE]);
+    SHARED(double, w, [STEP_ROWS]);
     OWN(double, sums, [16]);
-    TILE_OF_PRODUCTS(MANY);
+    TILE_OF_PRODUCTS(MANY, RIGHT);
+    if (is_symmetric && first_right + RIGHT <= first_left) return; /* the host knows these from above the diagonal */
     EACH_THREAD {
-        FIND_VECTORS(MANY)
-        for (int i = 0; i < 16; ++i) OF(sums)[i] = 0;
+        FIND_VECTORS(MANY, RIGHT)
+        UNROLL for (int i = 0; i < 16; ++i) OF(sums)[i] = 0;
     }
     SYNC;
     for (whole stage = low; stage < high; stage += STEP_ROWS) {
-        EACH_THREAD { READ_ROWS(MANY) }
+        EACH_THREAD {
+            int i = thread % 32, warp = thread / 32;
+            whole row = stage + i;
+            const Vector *weight = &vectors[MANY + RIGHT];
+            Halves of_weight = halves_of(weight, row, high);
+            for (int first = warp; first < MANY + RIGHT; first += 8 * MULTIPLIERS / 32) {
+                Halves read[8];
+                UNROLL for (int k = 0; k < 8; ++k)
+                    read[k] = halves_of(&vectors[first + k * MULTIPLIERS / 32], row, high);
+                UNROLL for (int k = 0; k < 8; ++k) {
+                    int v = first + k * MULTIPLIERS / 32;
+                    double value = row < high ? number_in(&vectors[v], read[k]) : 0;
+                    x[v][i] = is_squared && v >= MANY ? value * value : value;
+                }
+            }
+            if (warp == 0) w[i] = row < high ? number_in(weight, of_weight) : 0;
+        }
         SYNC;
-        EACH_THREAD { add_products(x, y, thread, OF(sums)); }
+        EACH_THREAD { add_products(x + thread / 64 * 16, x + MANY + thread / 32 % 2 * 32, w, thread % 32, OF(sums)); }
         SYNC;
     }
     EACH_THREAD {
         UNROLL for (int i = 0; i < 16; ++i) {
-            whole a = first_left + left_of(thread, i), b = first_right + right_of(thread, i);
+            whole a = first_left + thread / 64 * 16 + left_of(thread % 32, i);
+            whole b = first_right + thread / 32 % 2 * 32 + right_of(thread % 32, i);
             if (a < n_left && b < n_right) own_parts[a * n_right + b] = OF(sums)[i];
+        }
+    }
+}
+
+/* Up to TOGETHER vectors with themselves. A block reads each once, and has a warp for each tile that reaches above the
+diagonal; the next rows are read while these are multiplied. */
+#define TOGETHER 128
+#define AHEAD 9 /* vectors, weights among them, of which a warp reads rows */
+#define MOST_WARPS 20
+
+/* Tiles are numbered column after column: 8 times the column, plus the row. */
+DEVICE int tile_of(int warp, int n)
+{
+    int column = 0, n_tiles = (n + 15) / 16;
+    for (int own = 2 < n_tiles ? 2 : n_tiles; warp >= own; own = 2 * column + 2 < n_tiles ? 2 * column + 2 : n_tiles) {
+        warp -= own;
+        ++column;
+    }
+    return 8 * column + warp;
+}
+
+#define READ_AHEAD(stage)                                                                                              \
+    UNROLL for (int k = 0; k < AHEAD; ++k)                                                                             \
+    {                                                                                                                  \
+        int v = thread / 32 + k * (N_THREADS / 32);                                                                    \
+        if (k * (N_THREADS / 32) <= n) OF(ahead)[k] = halves_of(&vectors[v], (stage) + thread % 32, high);             \
+    }
+
+KERNEL(32 * MOST_WARPS) multiply_together(const whole *address, const unsigned char *is_double, const double *centre,
+                              const double *scale, const whole *w_address, const unsigned char *w_is_double,
+                              const double *w_centre, const double *w_scale, const whole *index, whole is_weighted,
+                              whole n_products, whole n, whole chunk_rows, whole n_rows, double *parts)
+{
+    SHARED(Vector, vectors, [MOST_WARPS * AHEAD]);
+    SHARED(double, x, [TOGETHER + 1][STRIDE]); /* weights follow the vectors */
+    OWN(double, sums, [16]);
+    OWN(Halves, ahead, [AHEAD]);
+    Places places = {address, is_double, centre, scale}, weights = {w_address, w_is_double, w_centre, w_scale};
+    whole low = BLOCK_Y * chunk_rows, high = low + chunk_rows < n_rows ? low + chunk_rows : n_rows;
+    double *own_parts = parts + (BLOCK_Y * n_products + BLOCK_X) * n * n;
+    EACH_THREAD {
+        if (thread < MOST_WARPS * AHEAD)
+            vectors[thread] = vector_of(&places, thread < n ? index[BLOCK_X * n + thread] : -1);
+        if (thread == n) vectors[thread] = weights_of(&weights, BLOCK_X, is_weighted);
+        UNROLL for (int i = 0; i < 16; ++i) OF(sums)[i] = 0;
+    }
+    SYNC;
+    EACH_THREAD { READ_AHEAD(low) }
+    for (whole stage = low; stage < high; stage += STEP_ROWS) {
+        EACH_THREAD {
+            UNROLL for (int k = 0; k < AHEAD; ++k) {
+                int v = thread / 32 + k * (N_THREADS / 32);
+                if (v <= n) x[v][thread % 32] = stage + thread % 32 < high ? number_in(&vectors[v], OF(ahead)[k]) : 0;
+            }
+        }
+        SYNC;
+        EACH_THREAD {
+            int tile = tile_of(thread / 32, (int)n), a = tile % 8 * 16, b = tile / 8 * 32;
+            READ_AHEAD(stage + STEP_ROWS)
+            if (b < n) add_products(x + a, x + b, x[n], thread % 32, OF(sums));
+        }
+        SYNC;
+    }
+    EACH_THREAD {
+        int tile = tile_of(thread / 32, (int)n);
+        UNROLL for (int i = 0; i < 16; ++i) {
+            whole a = tile % 8 * 16 + left_of(thread % 32, i), b = tile / 8 * 32 + right_of(thread % 32, i);
+            if (a < n && b < n) own_parts[a * n + b] = OF(sums)[i];
         }
     }
 }

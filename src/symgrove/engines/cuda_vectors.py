@@ -27,9 +27,12 @@ Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # As in the kernels.
-SUMMERS, PANEL, FEW, MANY, RIGHT, VECTORS_OF_A_BLOCK = 256, 2048, 4, 32, 64, 4
+SUMMERS, PANEL, VECTORS_OF_A_BLOCK = 256, 2048, 4
+EIGHT, MANY, RIGHT, TOGETHER, FEWEST_WARPS, STEP_ROWS = 8, 32, 64, 128, 8, 32
 ROWS_OF_A_TILE = 1 << 14  # whose sum is one part of a sum
+FEW = 4  # vectors on the left, each of which reads all on the right
 FEWEST_BLOCKS = 4096  # that products are cut into, if there are rows enough
+FEWEST_LARGE_BLOCKS = 2048  # of many threads
 VALUES_OF_A_CALL = 1 << 25  # that an element-wise function sees at a time
 LEAST_ROWS_OF_A_CHUNK = 256
 NO_PLACES = Places(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.empty(0), np.empty(0))
@@ -246,18 +249,24 @@ class CardOperations(ABC):
         shape = *left_index.shape, right_index.shape[1]
         if 0 in shape:
             return np.zeros(shape)
-        own = NO_PLACES if weights is None else weights.places
-        places = (array for each in (left.places, right.places, own) for array in _arrays(each))
-        packed = pack(self.kernels.card, *places, left_index, right_index)
-        is_few = shape[1] <= FEW
-        n_tiles = shape[0] * -(-shape[1] // (FEW if is_few else MANY)) * -(-shape[2] // RIGHT)
-        n_chunks = min(-(-FEWEST_BLOCKS // n_tiles), -(-self.n_rows // LEAST_ROWS_OF_A_CHUNK))
-        chunk_rows = -(-self.n_rows // n_chunks)
+        left_places, right_places = _arrays(left.places), _arrays(right.places)
+        of_weights = _arrays(NO_PLACES if weights is None else weights.places)
+        if is_symmetric and FEW < shape[1] <= TOGETHER:
+            name, n_threads, n_tiles, n_blocks = "multiply_together", _threads(shape[1]), shape[0], FEWEST_LARGE_BLOCKS
+            packed = pack(self.kernels.card, *left_places, *of_weights, left_index)
+            how: tuple[int, ...] = int(weights is not None), shape[0], shape[1]
+        else:
+            is_few = shape[1] <= FEW
+            name, n_threads = ("multiply_few", SUMMERS) if is_few else ("multiply_many", 128)
+            n_left, n_right = (1, EIGHT) if is_few else (MANY, RIGHT)
+            n_tiles, n_blocks = shape[0] * -(-shape[1] // n_left) * -(-shape[2] // n_right), FEWEST_BLOCKS
+            packed = pack(self.kernels.card, *left_places, *right_places, *of_weights, left_index, right_index)
+            how = int(weights is not None), int(is_squared), int(is_symmetric), *shape
+        n_chunks = min(-(-n_blocks // n_tiles), -(-self.n_rows // LEAST_ROWS_OF_A_CHUNK))
+        chunk_rows = -(-self.n_rows // (n_chunks * STEP_ROWS)) * STEP_ROWS  # so that warps read whole lines
         n_chunks = -(-self.n_rows // chunk_rows)
         parts = self.kernels.card.arrays.empty((n_chunks, *shape), dtype=np.float64)
-        how = int(weights is not None), int(is_squared), int(is_symmetric), *shape, chunk_rows, self.n_rows
-        name = "multiply_few" if is_few else "multiply_many"
-        self.kernels(name, (n_tiles, n_chunks), 128, *packed.addresses, *how, parts)
+        self.kernels(name, (n_tiles, n_chunks), n_threads, *packed.addresses, *how, chunk_rows, self.n_rows, parts)
         out = self._added(parts)
         if is_symmetric:
             below = np.tri(shape[1], k=-1, dtype=np.bool_)
@@ -304,6 +313,12 @@ class CardOperations(ABC):
         self.kernels("summarize", blocks, SUMMERS, *packed.addresses[:2], *rows, *how, parts)
         self.kernels("merge_summaries", (-(-n // SUMMERS), 1), SUMMERS, parts, n_tiles, n, out)
         return summary_of(card.download(out), vectors, direction)
+
+
+def _threads(n: int) -> int:
+    """Of a block that multiplies so many vectors with themselves: a warp for a tile that reaches above the diagonal."""
+    n_tiles = sum(min(2 * column + 2, -(-n // 16)) for column in range(-(-n // 32)))
+    return 32 * max(n_tiles, FEWEST_WARPS)
 
 
 def _gathered(vectors: CardVectors, start: int, stop: int) -> Any:
