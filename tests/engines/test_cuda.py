@@ -191,6 +191,11 @@ def test_constants_are_those_of_the_kernels():
     text = kernel_source([], np.dtype("float32"))
     defined = {name: int(value) for name, value in re.findall(r"#define (\w+) (\d+)\b", text)}
     for module in (cuda, cuda_sums, cuda_vectors):
-        for name in {"EVALUATORS", "PANEL", "TILE", "SUMMERS", "RIGHT", "FEW", "MANY"} & set(vars(module)):
+        names = {"EVALUATORS", "PANEL", "TILE", "SUMMERS", "RIGHT", "EIGHT", "MANY", "TOGETHER", "STEP_ROWS"}
+        for name in names & set(vars(module)):
             assert getattr(module, name) == defined[name], name
     assert defined["VECTORS"] == cuda_vectors.VECTORS_OF_A_BLOCK
+    for n in range(1, defined["TOGETHER"] + 1):
+        n_warps = cuda_vectors.threads_of(n) // 32
+        assert n_warps <= defined["MOST_WARPS"]
+        assert n < n_warps * defined["AHEAD"], "the weights are read too"

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symgrove.engines.threads import Threads
 from symgrove.selection.team import TeamFit, drop_terms, join_best, judge, penalized_inverses, stand_beside
 from tests.naive import teams as naive
 
@@ -140,3 +141,17 @@ def test_the_intercept_is_not_penalised():
     teams = Regression(np.random.default_rng(0), 0, 3, 1e6)
     means = [np.average(teams.y, weights=weight) for weight in teams.weight]
     assert teams.fit.coefficients[:, 0] == pytest.approx(means)
+
+
+def test_the_number_of_threads_changes_no_bit_of_inverses():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(7, 90, 200))
+    is_taken = rng.random((7, 90)) < 0.9
+    is_taken[:, 0] = True
+    values *= is_taken[:, :, None]
+    gram, penalty = values @ values.transpose(0, 2, 1), rng.random(7)
+    found = penalized_inverses(gram, is_taken, penalty)
+    for n_threads in (2, 3):
+        threads = Threads(n_threads)
+        np.testing.assert_array_equal(penalized_inverses(gram, is_taken, penalty, threads), found)
+        threads.close()

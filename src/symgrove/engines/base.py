@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from symgrove.engines.threads import Threads
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
 from symgrove.fitness.named_losses import Deviation
@@ -98,11 +99,14 @@ class Engine(Protocol):
         Bytes for kept vectors and buffers, what others take of it included.
     n_computed : int
         Node evaluations so far.
+    threads : Threads
+        Of the host, for work on what comes out.
     """
 
     dtype: np.dtype[Any]
     memory_budget: int
     n_computed: int
+    threads: Threads
 
     @property
     def n_rows(self) -> int: ...

@@ -91,7 +91,7 @@ class CpuEngine(ProgramEngine, HostOperations):
         self._feature_address = data.columns.ctypes.data + stride * np.arange(data.n_features, dtype=np.int64)
         self._panel_rows = min(PANEL_ROWS, data.n_rows)
         self._workspaces = Workspaces(self._panel_rows, self.dtype) if workspaces is None else workspaces
-        self._threads = Threads(n_threads)
+        self.threads = Threads(n_threads)
         self._room = Room(self.dtype)
 
     @staticmethod
@@ -106,7 +106,7 @@ class CpuEngine(ProgramEngine, HostOperations):
 
     def close(self) -> None:
         """End the threads and free the vectors."""
-        self._threads.close()
+        self.threads.close()
         self.forget()
 
     def forget(self) -> None:
@@ -242,7 +242,7 @@ class CpuEngine(ProgramEngine, HostOperations):
 
     def _share_out(self, work: Work, tasks: list[Any]) -> None:
         n_parts = self.n_threads if self.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
-        self._threads.share_out(work, tasks, n_parts, self._between_panels)
+        self.threads.share_out(work, tasks, n_parts, self._between_panels)
 
     # Plans and the row loop
 
@@ -302,7 +302,7 @@ class CpuEngine(ProgramEngine, HostOperations):
             has_rows = look.results is not None
             needed = self._workspace_bytes(plan, look.n_columns, has_rows=has_rows)
             n_buffers = int(self._workspace_room) // max(needed, 1)
-            others = self._threads.in_order(partial(self._run_panel, plan, look), panels[1:], n_buffers)
+            others = self.threads.in_order(partial(self._run_panel, plan, look), panels[1:], n_buffers)
             for result in others:
                 look.merge(total, result)
                 if self._between_panels is not None:

@@ -34,6 +34,7 @@ from symgrove.engines.program_engine import ProgramEngine, check_total, locked
 from symgrove.engines.resident import Room
 from symgrove.engines.schedule import Schedule, make_schedule, share_scratch
 from symgrove.engines.schedule_kernels import COPY, FILL
+from symgrove.engines.threads import Threads
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
 from symgrove.fitness.named_losses import Deviation
@@ -104,7 +105,7 @@ class CudaEngine(ProgramEngine, CardOperations):
     primitives : PrimitiveSet
         Of the forests whose programs will be evaluated.
     n_threads : int
-        Not used: there is one card.
+        Of the host, for others who use the engine: there is one card.
     memory_budget : int, optional
         Bytes of the card for kept vectors, buffers, and what is reserved; 35 % of its memory by default.
     reserved : int
@@ -125,6 +126,7 @@ class CudaEngine(ProgramEngine, CardOperations):
         self.card: Card = the_card() if card is None else card
         budget = share_of(self.card) if memory_budget is None else memory_budget
         super().__init__(data, primitives, budget, reserved, self._allocate, SLAB_BYTES)
+        self.threads = Threads(n_threads)
         self.most_shared_rows = MOST_SHARED_ROWS
         self._spill = self.card.arrays.empty(16, dtype=np.uint8)
         self._room = Room(self.dtype, self._new_room)
@@ -178,6 +180,7 @@ class CudaEngine(ProgramEngine, CardOperations):
 
     def close(self) -> None:
         super().close()
+        self.threads.close()
         self._samples.clear()
         self._with_loss.clear()
 

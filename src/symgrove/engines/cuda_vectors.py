@@ -252,7 +252,12 @@ class CardOperations(ABC):
         left_places, right_places = _arrays(left.places), _arrays(right.places)
         of_weights = _arrays(NO_PLACES if weights is None else weights.places)
         if is_symmetric and FEW < shape[1] <= TOGETHER:
-            name, n_threads, n_tiles, n_blocks = "multiply_together", _threads(shape[1]), shape[0], FEWEST_LARGE_BLOCKS
+            name, n_threads, n_tiles, n_blocks = (
+                "multiply_together",
+                threads_of(shape[1]),
+                shape[0],
+                FEWEST_LARGE_BLOCKS,
+            )
             packed = pack(self.kernels.card, *left_places, *of_weights, left_index)
             how: tuple[int, ...] = int(weights is not None), shape[0], shape[1]
         else:
@@ -315,7 +320,7 @@ class CardOperations(ABC):
         return summary_of(card.download(out), vectors, direction)
 
 
-def _threads(n: int) -> int:
+def threads_of(n: int) -> int:
     """Of a block that multiplies so many vectors with themselves: a warp for a tile that reaches above the diagonal."""
     n_tiles = sum(min(2 * column + 2, -(-n // 16)) for column in range(-(-n // 32)))
     return 32 * max(n_tiles, FEWEST_WARPS)

@@ -33,6 +33,7 @@ from symgrove.engines.resident import (
     checked_index,
     checked_rows,
 )
+from symgrove.engines.threads import ONE_THREAD
 from symgrove.engines.workspace import PANEL_ROWS, bytes_needed
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
 from symgrove.fitness.losses import THRESHOLD, RowLoss
@@ -66,6 +67,7 @@ class DaskEngine:
     """
 
     is_far = True
+    threads = ONE_THREAD  # this machine's processors are its workers', as a rule
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from symgrove.blas import product
 from symgrove.dataset import Dataset
 from symgrove.engines.base import SHARE_OF_VECTORS, VECTORS_WRITTEN_AT_A_TIME, Roots
 from symgrove.engines.resident import PlacedVectors, Room
+from symgrove.engines.threads import ONE_THREAD, Threads
 from symgrove.engines.vectors import SLAB_BYTES, Allocate, VectorStore, host_memory
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
 from symgrove.fitness.losses import RowLoss
@@ -65,6 +66,7 @@ class ProgramEngine(ABC):
     features lie, and `_room`, for vectors that are soon written over.
     """
 
+    threads: Threads = ONE_THREAD
     _feature_address: NDArray[np.int64]
     _room: Room
 

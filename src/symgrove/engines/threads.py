@@ -1,4 +1,4 @@
-"""The threads of the CPU engine. Results do not depend on how many there are."""
+"""Threads of the host. Results do not depend on how many there are."""
 
 from __future__ import annotations
 
@@ -75,3 +75,6 @@ class Threads:
 
 def _nothing() -> None:
     """Nobody watches."""
+
+
+ONE_THREAD = Threads(1)

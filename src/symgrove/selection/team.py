@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import on_one_thread, product
+from symgrove.engines.threads import ONE_THREAD, Check, Threads
 from symgrove.selection import team_kernels
 
 Matrix = NDArray[np.float64]
+LEAST_WORK_FOR_THREADS = 1 << 22  # sums of cubes of matrices' sizes; a few milliseconds
 
 
 class TeamFit(NamedTuple):
@@ -87,13 +89,22 @@ def drop_terms(teams: TeamFit, max_terms: int) -> None:
     team_kernels.drop_terms(teams, max_terms)
 
 
-def penalized_inverses(gram: Matrix, is_taken: NDArray[np.bool_], penalty: Matrix) -> Matrix:
+def penalized_inverses(
+    gram: Matrix, is_taken: NDArray[np.bool_], penalty: Matrix, threads: Threads = ONE_THREAD
+) -> Matrix:
     """Inverses of Gram matrices with the penalty, zero where a slot is empty; the intercept is not penalised."""
     diagonal = np.where(is_taken, penalty[:, None], 1.0)
     diagonal[:, 0] = 0.0
     slots = np.arange(gram.shape[1])
     full = gram.copy()
     full[:, slots, slots] += diagonal
-    inverse: Matrix = on_one_thread(np.linalg.inv, full)
+    inverse: Matrix = np.empty_like(full)
+
+    def invert(teams: list[int], _: Check) -> None:
+        some = slice(teams[0], teams[-1] + 1)
+        inverse[some] = on_one_thread(np.linalg.inv, full[some])
+
+    n_parts = threads.n_threads if full.size * slots.size >= LEAST_WORK_FOR_THREADS else 1
+    threads.share_out(invert, list(range(len(full))), n_parts, None)
     inverse[:, slots, slots] *= is_taken  # beside the diagonal, what is empty is 0 already
     return inverse

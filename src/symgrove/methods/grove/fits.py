@@ -101,7 +101,7 @@ class TeamFits:
     def inverses(self, teams: Index, vectors: Handle, slots: Index, weights: Handle) -> Matrix:
         """Inverses of the penalised Gram matrices of some teams, from scratch."""
         gram = self.engine.products(vectors, vectors, weights, slots, slots)
-        return penalized_inverses(gram, slots >= 0, self.penalty[teams])
+        return penalized_inverses(gram, slots >= 0, self.penalty[teams], self.engine.threads)
 
     def solution(self, inverse: Matrix, vectors: Handle, slots: Index) -> Matrix:
         """The best coefficients of all teams with squares."""
