@@ -142,6 +142,37 @@ def agreement() -> dict[str, Any]:
     return found
 
 
+def products() -> dict[str, Any]:
+    """Milliseconds of the products of a generation of teams, with their way to the host; one team's beside CuPy's."""
+    X, y = friedman(N_ROWS)
+    n_teams, n_slots, n_judged, n_vectors = 50, 103, 24, 800
+    rng, found = np.random.default_rng(0), {}
+    slots, seen = (rng.integers(n_vectors, size=(n_teams, n)) for n in (n_slots, n_judged))
+    itself = np.arange(n_teams)[:, None]
+    with CudaEngine(sg.make_dataset(X, y, "float32"), sg.PrimitiveSet()) as engine:
+        draw = engine.card.arrays.random.default_rng(0)
+        rows = draw.random((n_vectors, N_ROWS), dtype=np.float32)
+        weights = draw.random((n_teams, N_ROWS))
+        terms, of_teams = engine._vectors_in(rows), engine._vectors_in(weights)
+        calls: dict[str, Callable[[], Any]] = {
+            "teams with themselves": lambda: engine.products(terms, terms, of_teams, slots, slots),
+            "candidates with teams": lambda: engine.products(terms, terms, of_teams, seen, slots),
+            "scores with all candidates": lambda: engine.products(of_teams, terms),
+            "gradients": lambda: engine.products(of_teams, terms, None, itself, slots),
+            "squares": lambda: engine.squares(terms, of_teams, seen),
+            "combinations": lambda: engine.combine(slots / n_vectors, terms, slots),
+        }
+        for name, call in calls.items():
+            found[f"{name}: ms"] = milliseconds(call, 5)
+        own = rows[engine.card.upload(slots[0])].astype(np.float64)
+        expected = engine.card.download((own * weights[0]) @ own.T)
+        for name in ("teams with themselves", "gradients"):
+            exact = expected if name == "teams with themselves" else engine.card.download(own @ weights[0])
+            made = calls[name]()[0]
+            found[f"{name}: largest relative difference"] = float(np.abs(made / exact - 1).max())
+    return found
+
+
 @contextmanager
 def phases() -> Iterator[dict[str, float]]:
     """Seconds of phases of a fit, filled in and printed as each ends; what they hold before is not waited for."""
@@ -346,6 +377,7 @@ PARTS: dict[str, Callable[[], dict[str, Any] | Iterator[dict[str, Any]]]] = {
     "bandwidth": bandwidth,
     "evaluation": evaluation,
     "agreement": agreement,
+    "products": products,
     "2SEGP float32, 5 generations": two_segp(generations=5),
     "2SEGP float32": two_segp(),
     "2SEGP float64": two_segp("float64"),
