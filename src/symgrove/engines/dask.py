@@ -20,7 +20,7 @@ from symgrove.dataset import Dataset
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET, Function, Index, Matrix, Roots, WeightedTerms
 from symgrove.engines.cpu import N_WORKSPACES
 from symgrove.engines.dask_blocks import MomentSum, SummaryOfRows, Weighed
-from symgrove.engines.dask_messages import Numbered, written_down
+from symgrove.engines.dask_messages import Numbered, pickled
 from symgrove.engines.dask_rows import EVALUATE, WEIGHTED, DaskRows, TableRows
 from symgrove.engines.dask_vectors import DaskVectors, Made
 from symgrove.engines.forest_mirror import nodes_of_programs
@@ -197,7 +197,7 @@ class DaskEngine:
         threshold: float = THRESHOLD,
     ) -> NDArray[np.float64]:
         roots, known = self._checked(forest, roots, samples)
-        found: Matrix = self._rows.ask("errors", (roots, scaling, known, written_down(row_loss), threshold))
+        found: Matrix = self._rows.ask("errors", (roots, scaling, known, pickled(row_loss), threshold))
         return found
 
     @locked
@@ -268,8 +268,8 @@ class DaskEngine:
         check_sets(*vectors)
         self._rows.check_same(*vectors)
         sets = tuple(own.chosen for own in vectors)
-        written = written_down(function)  # it may hold numbers that change before workers hear of it
-        return self._vectors(self._rows.make("apply", (written, sets), len(vectors[0]), vectors))
+        as_now = pickled(function)  # it may hold numbers that change before workers hear of it
+        return self._vectors(self._rows.make("apply", (as_now, sets), len(vectors[0]), vectors))
 
     @locked
     def distances(
@@ -287,7 +287,7 @@ class DaskEngine:
         check_sets(*vectors, *([] if weights is None else [weights]))
         self._rows.check_same(*vectors, weights)
         sets = tuple(own.chosen for own in vectors)
-        found: Matrix = self._rows.ask("sums", (written_down(function), _chosen(weights), sets))
+        found: Matrix = self._rows.ask("sums", (pickled(function), _chosen(weights), sets))
         return found
 
     @locked

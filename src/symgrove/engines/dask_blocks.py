@@ -15,7 +15,7 @@ from symgrove.blas import product
 from symgrove.dataset import Dataset
 from symgrove.engines.base import Handle, Matrix, WeightedTerms
 from symgrove.engines.cpu import CpuEngine
-from symgrove.engines.dask_messages import ChosenVectors, Message, Numbered, Setup, Written
+from symgrove.engines.dask_messages import ChosenVectors, Message, Numbered, Pickled, Setup
 from symgrove.engines.forest_mirror import Mirror, NewNodes, Replaced
 from symgrove.engines.passes import FoundCentre
 from symgrove.engines.program_engine import PartOfRows
@@ -139,7 +139,7 @@ def _combine(
 
 
 def _apply(
-    worker: BlockWorker, block: HeldBlock, own: Brought, function: Written, sets: tuple[ChosenVectors, ...]
+    worker: BlockWorker, block: HeldBlock, own: Brought, function: Pickled, sets: tuple[ChosenVectors, ...]
 ) -> Handle:
     return block.engine.apply(function.read(), *map(block.vectors, sets))
 
@@ -303,7 +303,7 @@ def _errors(
     roots: Ids,
     scaling: Any,
     samples: Samples,
-    loss: Written,
+    loss: Pickled,
     *rest: Any,
 ) -> Matrix:
     return block.engine.errors(worker.forest, roots, scaling, samples, loss.read(), *rest)
@@ -315,7 +315,7 @@ def _outputs(worker: BlockWorker, block: HeldBlock, own: Any, roots: Ids) -> Any
 
 
 def _sums(
-    worker: BlockWorker, block: HeldBlock, own: Any, function: Written, weights: Any, sets: tuple[ChosenVectors, ...]
+    worker: BlockWorker, block: HeldBlock, own: Any, function: Pickled, weights: Any, sets: tuple[ChosenVectors, ...]
 ) -> Matrix:
     return block.engine.sums(function.read(), *map(block.vectors, sets), weights=weights)
 

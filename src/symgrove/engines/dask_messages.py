@@ -110,7 +110,7 @@ class Message(NamedTuple):
         return (read | set(numbers_in(self.arguments))) - made
 
 
-class Written(NamedTuple):
+class Pickled(NamedTuple):
     """A function or a loss as bytes."""
 
     text: bytes
@@ -120,11 +120,11 @@ class Written(NamedTuple):
         return _read(self.text)
 
 
-def written_down(function: Any) -> Written:
+def pickled(function: Any) -> Pickled:
     """A function as it is now."""
     from distributed.protocol.pickle import dumps  # noqa: PLC0415 - optional
 
-    return Written(dumps(function))
+    return Pickled(dumps(function))
 
 
 @lru_cache(maxsize=64)

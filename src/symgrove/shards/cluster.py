@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -258,7 +259,7 @@ def _no_interrupts_in_children() -> Iterator[None]:
 
     Threads inherit what is blocked, and processes inherit it of the thread that starts them: that of the cluster.
     """
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":  # which has no such signals
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
