@@ -54,9 +54,9 @@ def test_coefficients_of_all_rows_are_a_ridge_regression(rows):
     values = values_of(teams, rows.X)
     held_out, units = rows.take(np.arange(300, 400)), units_of(rows, Squared())
     found = step(
-        teams, sums_of(teams, rows, units, RowPass()) - sums_of(teams, held_out, units, RowPass()), units, 0.01
+        teams, sums_of(rows, teams, units, RowPass()) - sums_of(held_out, teams, units, RowPass()), units, 0.01
     )
-    pooled = pool_sums(teams, rows, units, RowPass()) - pool_sums(teams, held_out, units, RowPass())
+    pooled = pool_sums(rows, teams, units, RowPass()) - pool_sums(held_out, teams, units, RowPass())
     rows, values = rows.take(np.arange(300)), values[:, :300]
     same, *_ = levels_of(teams, 2, 0.01)
     for j, own in enumerate(teams.coefficients != 0):
@@ -100,7 +100,7 @@ def test_newton_steps_on_all_rows_lead_to_the_best_log_odds(classes):
     teams = teams_of(sg.GroveClassifier, classes)
     values, units = values_of(teams, classes.X), units_of(classes, None)
     for _ in range(8):
-        teams = step(teams, sums_of(teams, classes, units, RowPass()), units, 0.03)
+        teams = step(teams, sums_of(classes, teams, units, RowPass()), units, 0.03)
     for j, own in enumerate(teams.coefficients != 0):
         both = np.append(teams.intercept[j], teams.coefficients[j, own])
         gradient = naive.logistic_gradient(values[own], classes.targets[0], classes.weight, 0.03, both)

@@ -47,7 +47,7 @@ from symgrove.methods.grove.setup import (
 )
 from symgrove.methods.grove.strength import Chosen, StrengthSearch, Surroundings
 from symgrove.methods.grove.turns import InTurns, Populations
-from symgrove.methods.problem import Problem, Rows
+from symgrove.methods.problem import Problem, Rows, TrainingRows
 from symgrove.methods.programs import Fitted
 from symgrove.methods.side_by_side import States
 from symgrove.models.front import Front
@@ -130,7 +130,7 @@ class GroveEstimator(Estimator):
             engine=evaluation.engine,
         )
 
-    def _losses_of(self, training: Rows) -> tuple[NamedLoss, ...]:
+    def _losses_of(self, training: TrainingRows) -> tuple[NamedLoss, ...]:
         """What teams of each target minimise; nothing: they are logistic regressions."""
         return ()
 
@@ -173,7 +173,7 @@ class GroveEstimator(Estimator):
             snapshots=second.snapshots,
             n_teams_of_fit=second.team_factor * self._n_teams(n_given),
         )
-        is_wanted = second.fewest_rows <= len(rows.X) <= second.most_rows
+        is_wanted = second.fewest_rows <= rows.n_rows <= second.most_rows
         return (main, other) if is_wanted and self._has_room(other, rows, n_given, room) else (main,)
 
     def _has_room(self, regime: Regime, rows: Rows, n_given: int, room: int | None) -> bool:
@@ -182,7 +182,7 @@ class GroveEstimator(Estimator):
             return True
         if n_given >= self.configuration.many.fewest_rows:
             return self._least_budget(self._needs_of(regime, rows), rows) <= room
-        return all(each.rows_within(room) >= len(rows.X) for each in self._needs_of(regime, rows))
+        return all(each.rows_within(room) >= rows.n_rows for each in self._needs_of(regime, rows))
 
     # Memory
 
@@ -197,25 +197,25 @@ class GroveEstimator(Estimator):
 
     def _needs_of_folds(self, regime: Regime, rows: Rows) -> TeamNeeds:
         folds = self.configuration.folds
-        cheaper = for_folds(regime, folds).times(n_folds(len(rows.X), folds))
+        cheaper = for_folds(regime, folds).times(n_folds(rows.n_rows, folds))
         return team_needs(cheaper, rows, self.dtype, self.configuration)
 
     def _least_budget(self, needs: list[TeamNeeds], rows: Rows) -> int:
         """With less, too few rows would be left."""
-        return max(each.budget_for(min(len(rows.X), FEWEST_ROWS)) for each in needs)
+        return max(each.budget_for(min(rows.n_rows, FEWEST_ROWS)) for each in needs)
 
     def _within_memory(self, problem: Problem) -> Problem:
         training, main = problem.training, self._main_regime(self.generations, problem.n_given)
-        checking = NUMBER * N_CHECKING * problem.n_given
-        n_rows = len(training.X)
-        hidden = n_to_hide(n_rows, self.configuration.many) * sum(a.nbytes // n_rows for a in training if a is not None)
-        hidden += NUMBER * N_PLACES * n_rows
+        n_rows = training.n_rows
+        checking = NUMBER * N_CHECKING * problem.n_given if training.is_here else 0
+        hidden = n_to_hide(n_rows, self.configuration.many) * training.bytes_of_a_row
+        hidden += NUMBER * N_PLACES * n_rows if training.is_here else 0
         needs = self._needs_of(main, training)[:2]  # where folds do not fit, rows are many
         least = max(self._least_budget(needs, training), checking) + problem.n_copied
         least += hidden if n_rows > FEWEST_ROWS else 0
         if self._memory_budget() < least:
             raise ValueError(
-                f"memory_budget={self._memory_budget()} bytes is too small: a fit on {len(training.X)} rows, or on "
+                f"memory_budget={self._memory_budget()} bytes is too small: a fit on {n_rows} rows, or on "
                 f"some of them, needs at least {least}. Raise it, or lower n_estimators, max_terms or population_size."
             )
         return problem._replace(n_copied=problem.n_copied + hidden) if self._has_many(problem) else problem
@@ -228,18 +228,18 @@ class GroveEstimator(Estimator):
         n_most = rows_of_an_evolution(self._team_settings(problem), main, rows)
         if self.strength == "auto":
             n_most = min(n_most, self._needs_of_folds(main, rows).rows_within(self._room(problem)))
-        return n_most < len(rows.X)
+        return n_most < rows.n_rows
 
     def _identity(self, rows: Rows) -> dict[str, Any]:
         # The budget decides how many rows evolutions see, if they do not all fit beside two copies of them.
         budget = self._memory_budget()
         needs = [
             each
-            for regime in self._regimes(self.generations, rows, len(rows.X))
+            for regime in self._regimes(self.generations, rows, rows.n_rows)
             for each in self._needs_of(regime, rows)
         ]
-        room = budget - 2 * sum(array.nbytes for array in rows if array is not None)
-        is_ample = all(each.rows_within(room) >= len(rows.X) for each in needs)
+        room = budget - 2 * rows.bytes_of_a_row * rows.n_rows
+        is_ample = all(each.rows_within(room) >= rows.n_rows for each in needs)
         own = {"budget": None if is_ample else budget, "configuration": repr(self.configuration)}
         return {**super()._identity(rows), **own}
 
@@ -255,7 +255,7 @@ class GroveEstimator(Estimator):
     ) -> Finished:
         start = time.perf_counter()
         end = np.inf if limits.max_time is None else start + limits.max_time
-        is_auto = self.strength == "auto" and len(problem.training.X) >= self.configuration.folds.fewest_rows
+        is_auto = self.strength == "auto" and problem.training.n_rows >= self.configuration.folds.fewest_rows
         rows, many = problem.training, self.configuration.many
         hidden = rows_to_hide(rows, problem.task, problem.seed, many) if self._has_many(problem) else None
         settings, around = self._team_settings(problem), Surroundings(checkpoint, interrupt, end)
@@ -295,13 +295,18 @@ class GroveEstimator(Estimator):
         except OutOfTime:
             reason = "interrupted" if interrupt.is_requested else "max_time"
             return self._with_weights(problem, replace(main, reason=reason))
+        said_of, left_out = problem.training, LeftOut(chosen.out_of_fold, chosen.spread)
+        if hidden is not None:
+            said_of = problem.training.take(hidden)
+            left_out = _on_all_rows(left_out, hidden, problem.training.n_rows) if problem.training.is_here else left_out
         attributes = {
             "stacking_weights_": chosen.weights,
             "stacking_weight_sum_": float(np.sum([*chosen.weights.values()])),
-            "validation_score_": self._score_of(problem.task.in_units(chosen.out_of_fold), problem.training.in_units()),
+            "validation_score_": self._score_of(
+                problem.task.in_units(chosen.out_of_fold), said_of.in_units(), problem.training.in_units()
+            ),
             "strength_history_": around.histories,
         }
-        left_out = LeftOut(chosen.out_of_fold, chosen.spread)
         fitted = Fitted(chosen.stack, main.fitted.outside)
         return replace(main, fitted=fitted, attributes=attributes, left_out=left_out)
 
@@ -346,7 +351,7 @@ class GroveEstimator(Estimator):
         return replace(main, attributes=attributes, left_out=left_out)
 
     @abstractmethod
-    def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
+    def _score_of(self, out_of_fold: Matrix, rows: Rows, training: TrainingRows) -> float:
         """R², what takes its place with other losses, or accuracy on rows that were held out of whole evolutions."""
 
     # The model
@@ -374,6 +379,13 @@ class GroveEstimator(Estimator):
         return self._fitted_model().shared_terms(self._names, n_most)
 
 
+def _on_all_rows(left_out: LeftOut, places: NDArray[np.intp], n_rows: int) -> LeftOut:
+    """What is known of some rows, NaN of the others."""
+    prediction, spread = np.full((len(left_out.prediction), n_rows), np.nan), np.full(n_rows, np.nan)
+    prediction[:, places], spread[places] = left_out.prediction, left_out.spread
+    return LeftOut(prediction, spread)
+
+
 @document("Ensemble of sums of formulas for regression.", TEXT, parameters=OWN, attributes=ATTRIBUTES)
 @with_parameters
 class GroveRegressor(GroveEstimator, Regressor):
@@ -388,9 +400,9 @@ class GroveRegressor(GroveEstimator, Regressor):
         check_choice("loss", self.loss, LOSSES)
         check_shape_of_loss(self)
 
-    def _losses_of(self, training: Rows) -> tuple[NamedLoss, ...]:
+    def _losses_of(self, training: TrainingRows) -> tuple[NamedLoss, ...]:
         own = self.loss, float(self.quantile), self.huber_delta
-        return tuple(make_loss(*own, target, training.weight) for target in training.targets)
+        return tuple(make_loss(*own, *training.target_points(k)) for k in range(training.n_targets))
 
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
         task, targets = super()._encode(y)
@@ -414,11 +426,11 @@ class GroveRegressor(GroveEstimator, Regressor):
             return ShownErrors("mean deviance", own)
         return super()._shown_errors(problem, own)
 
-    def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
+    def _score_of(self, out_of_fold: Matrix, rows: Rows, training: TrainingRows) -> float:
         known = ~np.isnan(out_of_fold[0])
-        weight = None if training.weight is None else training.weight[known]
+        weight = None if rows.weight is None else rows.weight[known]
         scores = []
-        for loss, y, said in zip(self._losses_of(training), training.targets, out_of_fold, strict=True):
+        for loss, y, said in zip(self._losses_of(training), rows.targets, out_of_fold, strict=True):
             before = np.average(loss.of_rows(y[known], loss.constant(y[known], weight)), weights=weight)
             after = np.average(loss.of_rows(y[known], said[known]), weights=weight)
             scores.append(1.0 - after / before if before > 0 else np.nan)
@@ -447,9 +459,9 @@ class GroveClassifier(GroveEstimator, Classifier):
     def _shown_errors(self, problem: Problem, errors: Matrix) -> ShownErrors:
         return ShownErrors("log loss", errors)
 
-    def _score_of(self, out_of_fold: Matrix, training: Rows) -> float:
+    def _score_of(self, out_of_fold: Matrix, rows: Rows, training: TrainingRows) -> float:
         known = ~np.isnan(out_of_fold).any(axis=0)
-        labels = training.targets[0] if len(out_of_fold) == 1 else np.argmax(training.targets, axis=0)
+        labels = rows.targets[0] if len(out_of_fold) == 1 else np.argmax(rows.targets, axis=0)
         found = (out_of_fold[0] > 0.5) if len(out_of_fold) == 1 else np.argmax(out_of_fold, axis=0)
-        weight = None if training.weight is None else training.weight[known]
+        weight = None if rows.weight is None else rows.weight[known]
         return float(np.average(found[known] == labels[known], weights=weight))

@@ -2,21 +2,109 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.models.seen_rows import seen_rows
+from symgrove.models.standardization import Standardization, standardization_by_blocks, standardization_of
 from symgrove.models.task import Task
 from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
+Places = NDArray[np.intp]
+Sum = TypeVar("Sum")
 # For each purpose of rows held out: the parameter that sets their share, and how to do without.
 _PARAMETERS = {
     "validation": ("validation_fraction", "early_stopping=False"),
     "calibration": ("calibration", "calibration=None"),
 }
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class HowToPass:
+    """How a pass over all rows is made.
+
+    Attributes
+    ----------
+    n_threads : int
+    check : callable
+        Called often; it may raise.
+    """
+
+    n_threads: int = 1
+    check: Callable[[], None] = _nothing
+
+
+class TrainingRows(Protocol):
+    """What methods for many rows ask of rows to train on, here (`Rows`) or elsewhere (methods/spread_rows.py).
+
+    Attributes
+    ----------
+    n_rows, n_features, n_targets : int
+    is_here : bool
+        Whether they are in the memory of this process.
+    bytes_of_a_row : int
+        That is.
+    """
+
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def n_targets(self) -> int: ...
+    @property
+    def is_here(self) -> bool: ...
+    @property
+    def bytes_of_a_row(self) -> int: ...
+
+    def take(self, rows: Places) -> Rows:
+        """Some of the rows, by place."""
+        ...
+
+    def announce(self, name: str, key: Any, rows: Callable[[], Places]) -> None:
+        """These rows will be taken, all or some of them at a time; of a name, those of the last key alone are kept."""
+        ...
+
+    def fold(self, function: Callable[..., Sum], *arguments: Any, how: HowToPass) -> Sum:
+        """The sum of what `function(rows, *arguments, how)` is of blocks of rows, in their order."""
+        ...
+
+    def standardization(self, *, by_blocks: bool) -> Standardization:
+        """Of the features."""
+        ...
+
+    def feature_range(self, standardization: Standardization) -> tuple[Matrix, Matrix]:
+        """The least and the largest of every standardised feature."""
+        ...
+
+    def target_ends(self, k: int) -> tuple[float, float]:
+        """The least and the largest of a target."""
+        ...
+
+    def target_points(self, k: int) -> tuple[Matrix, Matrix | None]:
+        """Values and weights with the quantiles of a target: its own, or those of a sketch (models/block_sums.py)."""
+        ...
+
+    def mean_of_target(self, k: int) -> float:
+        """With weights."""
+        ...
+
+    def means_of_targets(self) -> Matrix:
+        """The same of all targets, summed so that huge numbers do not overflow."""
+        ...
+
+    def centre_and_spread(self, k: int) -> tuple[float, float]:
+        """Mean and standard deviation of a target."""
+        ...
 
 
 class Rows(NamedTuple):
@@ -51,6 +139,60 @@ class Rows(NamedTuple):
         weight = None if self.weight is None else self.weight[rows]
         own = None if self.own_targets is None else self.own_targets[:, rows]
         return Rows(self.X[rows], self.targets[:, rows], weight, self.positions[rows], own)
+
+    # What TrainingRows says
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.X)
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def n_targets(self) -> int:
+        return len(self.targets)
+
+    @property
+    def is_here(self) -> bool:
+        return True
+
+    @property
+    def bytes_of_a_row(self) -> int:
+        return sum(array.nbytes for array in self if array is not None) // max(len(self.X), 1)
+
+    def announce(self, name: str, key: Any, rows: Callable[[], Places]) -> None:
+        """They are here."""
+
+    def fold(self, function: Callable[..., Sum], *arguments: Any, how: HowToPass) -> Sum:
+        return function(self, *arguments, how)
+
+    def standardization(self, *, by_blocks: bool) -> Standardization:
+        return (standardization_by_blocks if by_blocks else standardization_of)(self.X, self.weight)
+
+    def feature_range(self, standardization: Standardization) -> tuple[Matrix, Matrix]:
+        # The largest stays the largest when it is rounded.
+        return standardization.apply(self.X.min(axis=0)), standardization.apply(self.X.max(axis=0))
+
+    def target_ends(self, k: int) -> tuple[float, float]:
+        return float(self.targets[k].min()), float(self.targets[k].max())
+
+    def target_points(self, k: int) -> tuple[Matrix, Matrix | None]:
+        return self.targets[k], self.weight
+
+    def mean_of_target(self, k: int) -> float:
+        return float(np.average(self.targets[k], weights=self.weight))
+
+    def means_of_targets(self) -> Matrix:
+        reach = np.maximum(np.abs(self.targets).max(axis=1, keepdims=True), 1e-300)
+        return np.asarray(reach[:, 0] * np.average(self.targets / reach, axis=1, weights=self.weight))
+
+    def centre_and_spread(self, k: int) -> tuple[float, float]:
+        y = self.targets[k]
+        reach = float(np.abs(y).max()) or 1.0  # squares of what is divided by it do not overflow
+        centre = reach * float(np.average(y / reach, weights=self.weight))
+        return centre, reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=self.weight)))
 
 
 class Problem(NamedTuple):

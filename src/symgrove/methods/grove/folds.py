@@ -23,7 +23,6 @@ from symgrove.methods.grove.settling import RowPass, units_of
 from symgrove.methods.grove.setup import (
     TeamSettings,
     make_fold_evolutions,
-    range_of_features,
     range_of_predictions,
     to_teams,
 )
@@ -102,7 +101,7 @@ def _within(teams: Teams, rows: Rows, settings: TeamSettings) -> Teams:
     """The same, kept within what these rows show."""
     if not settings.clip:
         return teams
-    free = replace(teams, terms=None, features=range_of_features(teams.standardization, rows.X))
+    free = replace(teams, terms=None, features=Range(*rows.feature_range(teams.standardization)))
     low, high = np.full(teams.programs.size, np.inf), np.full(teams.programs.size, -np.inf)
     for _, values in free.term_values(rows.X, settings.n_threads):
         low, high = np.minimum(low, values.min(axis=1)), np.maximum(high, values.max(axis=1))

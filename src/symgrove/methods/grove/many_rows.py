@@ -26,7 +26,7 @@ from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
 from symgrove.methods.grove.setup import TeamSettings
 from symgrove.methods.grove.strength import COEFFICIENTS, Chosen, Surroundings, grow
 from symgrove.methods.grove.weights import weigh
-from symgrove.methods.problem import Rows
+from symgrove.methods.problem import Rows, TrainingRows
 from symgrove.models.stack import Stack
 from symgrove.models.task import Task
 from symgrove.models.teams import Teams
@@ -36,10 +36,11 @@ Matrix = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 
-def rows_to_hide(rows: Rows, task: Task, seed: int, many: ManyRows) -> Positions:
-    """Places of rows to judge evolutions by; classes keep their shares."""
-    n_rows = len(rows.X)
-    n_held_out = n_to_hide(n_rows, many)
+def rows_to_hide(rows: TrainingRows, task: Task, seed: int, many: ManyRows) -> Positions:
+    """Places of rows to judge evolutions by; classes keep their shares, but for chance where rows are elsewhere."""
+    n_rows, n_held_out = rows.n_rows, n_to_hide(rows.n_rows, many)
+    if not isinstance(rows, Rows):
+        return np.sort(stream(seed, "held out").choice(n_rows, size=n_held_out, replace=False))
     order = stream(seed, "held out").permutation(n_rows)
     labels = task.strata(rows.targets)
     if labels is not None:
@@ -53,11 +54,10 @@ def n_to_hide(n_rows: int, many: ManyRows) -> int:
 
 
 class _Parted(NamedTuple):
-    """All rows, and those held out, with their places."""
+    """All rows, and those held out."""
 
-    rows: Rows
+    rows: TrainingRows
     held_out: Rows
-    position: Positions
 
 
 class _Level(NamedTuple):
@@ -71,7 +71,7 @@ def settle_stack(
     settings: TeamSettings,
     regimes: Sequence[Regime],
     strongest: Stack,
-    training: Rows,
+    training: TrainingRows,
     seed: int,
     around: Surroundings,
     hidden: Positions,
@@ -80,9 +80,9 @@ def settle_stack(
 ) -> Chosen:
     """Ensembles with coefficients of all rows, weighed on the rows held out; `strongest` is the main one.
 
-    `fixed`: the main teams alone, whatever the rows held out say.
+    `fixed`: the main teams alone, whatever the rows held out say. What is chosen has predictions of the rows held out.
     """
-    parted = _Parted(training, training.take(hidden), hidden)
+    parted = _Parted(training, training.take(hidden))
     main, *others = regimes
     label = f"{main.name} {main.snapshots[-1]}"
     found = {label: (strongest.levels[0], main)}
@@ -110,15 +110,13 @@ def _weigh(
     settings: TeamSettings, levels: Mapping[str, _Level], parted: _Parted, *, fixed: bool
 ) -> tuple[list[float], Matrix, Matrix]:
     """Weights of the levels, what they predict together for the rows held out, and the spread of their teams."""
-    training, X, n_threads = parted.rows, parted.held_out.X, settings.n_threads
-    out_of_fold = np.full((len(levels), len(training.targets), len(training.X)), np.nan)
-    spread = np.full((len(levels), len(training.X)), np.nan)
-    for i, level in enumerate(levels.values()):
-        out_of_fold[i][:, parted.position] = level.judged.predict(X, n_threads)
-        spread[i, parted.position] = level.judged.all_members(X, n_threads).std(axis=0)
+    X, n_threads = parted.held_out.X, settings.n_threads
+    out_of_fold = np.stack([level.judged.predict(X, n_threads) for level in levels.values()])
+    spread = np.stack([level.judged.all_members(X, n_threads).std(axis=0) for level in levels.values()])
     if fixed:
         return [1.0], out_of_fold[0], spread[0]
-    found = weigh(out_of_fold, spread, training, settings.configuration.folds, losses=settings.losses)
+    rules = settings.configuration.folds
+    found = weigh(out_of_fold, spread, parted.held_out, rules, losses=settings.losses, everything=parted.rows)
     return found.weights.tolist(), found.out_of_fold, found.spread
 
 
@@ -137,8 +135,8 @@ def _settle(
     how, ridge, units = _how(settings, around), regime.rules.ridge, units_of(parted.rows, settings.loss)
     n_steps = 1 if units.loss.is_squared else settings.configuration.many.n_newton_steps
     for i in range(n_steps):
-        everything = sums_of(teams, parted.rows, units, how)
-        rest = everything - sums_of(teams, parted.held_out, units, how)
+        everything = parted.rows.fold(sums_of, teams, units, how=how)
+        rest = everything - sums_of(parted.held_out, teams, units, how)
         if i < n_steps - 1:
             teams = step(teams, rest, units, ridge)
     return {name: _Level(step(teams, rest, units, ridge), partial(step, teams, everything, units, ridge))}
@@ -149,8 +147,8 @@ def _pool(
 ) -> dict[str, _Level]:
     """Every team with its own terms, and regressions over terms of many teams; of each kind with the best penalty."""
     how, held_out, units = _how(settings, around), parted.held_out, units_of(parted.rows, settings.loss)
-    everything = pool_sums(teams, parted.rows, units, how)
-    rest = everything - pool_sums(teams, held_out, units, how)
+    everything = parted.rows.fold(pool_sums, teams, units, how=how)
+    rest = everything - pool_sums(held_out, teams, units, how)
     n_populations = min(regime.n_populations, regime.n_teams)
     kinds = [*levels_of(teams, n_populations, regime.rules.ridge)]
     choices = [(own, penalty) for own in kinds if len(own.penalties) > 1 for penalty in own.penalties]

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrove.engines.base import SHARE_OF_VECTORS, VECTORS_WRITTEN_AT_A_TIME
 from symgrove.methods.grove.configuration import GroveConfiguration, Regime
-from symgrove.methods.problem import Rows
+from symgrove.methods.problem import TrainingRows
 
 NUMBER = 8  # bytes of a float64
 FEWEST_ROWS = 100  # that a budget must have room for
@@ -63,10 +63,10 @@ class TeamNeeds(NamedTuple):
 
 
 def team_needs(
-    regime: Regime, rows: Rows, dtype: str, configuration: GroveConfiguration, *, apart: bool = False
+    regime: Regime, rows: TrainingRows, dtype: str, configuration: GroveConfiguration, *, apart: bool = False
 ) -> TeamNeeds:
     """What evolutions of a regime need, on these rows or on some of them; `apart`: each population has an engine."""
-    (n_rows, n_features), n_targets, itemsize = rows.X.shape, len(rows.targets), np.dtype(dtype).itemsize
+    n_rows, n_features, n_targets, itemsize = rows.n_rows, rows.n_features, rows.n_targets, np.dtype(dtype).itemsize
     rules, n_teams = regime.rules, regime.n_teams * n_targets
     max_terms = configuration.most_terms(rules.max_terms, n_rows)
     n_populations = min(regime.n_populations, regime.n_teams)

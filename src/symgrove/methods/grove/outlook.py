@@ -39,7 +39,7 @@ class GroveOutlook:
 
     def __post_init__(self) -> None:
         search = self.search
-        main, folds, n_rows = search.regimes[0], search.settings.configuration.folds, len(search.training.X)
+        main, folds, n_rows = search.regimes[0], search.settings.configuration.folds, search.training.n_rows
         costs = {}
         for regime in search.regimes:
             full = regime.rules.max_terms / regime.rules.n_joining

@@ -21,9 +21,9 @@ from symgrove.methods.grove.settling import RowPass, units_of
 from symgrove.methods.grove.setup import TeamSettings, base_of, to_teams
 from symgrove.methods.grove.strength import Surroundings
 from symgrove.methods.grove.teams import TeamState
-from symgrove.methods.grove.turns import InTurns, Populations
+from symgrove.methods.grove.turns import InTurns, Others, Populations
 from symgrove.methods.grove.weights import losses_of
-from symgrove.methods.problem import Rows
+from symgrove.methods.problem import Places, TrainingRows
 from symgrove.models.teams import Teams
 
 JUDGED = "strength/judged/"  # part of the checkpoint: mean losses by generation, which a resumed run cannot find again
@@ -44,7 +44,7 @@ class Plateau:
 
     settings: TeamSettings
     method: Populations | InTurns
-    training: Rows
+    training: TrainingRows
     hidden: NDArray[np.intp]
     regime: Regime
     around: Surroundings
@@ -64,9 +64,13 @@ class Plateau:
         *_, before, last = [np.nan, *(judged.get(g, np.nan) for g in looked_at)]
         return bool(last > (1.0 - own.many.least_gain) * before)
 
+    def _judged_with(self) -> Places:
+        return Others(self.training.n_rows, self.hidden).spread(MOST_ROWS)
+
     def _judge(self, state: Sequence[TeamState]) -> float:
         """Mean loss on the rows held out."""
-        settings, training, held_out = self.settings, self.training, self.training.take(self.hidden)
+        settings, training = self.settings, self.training
+        held_out = training.take(self.hidden)
         teams = to_teams(settings, self.method, state, training)
         weight = np.ones(len(held_out.X)) if held_out.weight is None else held_out.weight
         of_rows = partial(
@@ -88,7 +92,6 @@ class Plateau:
         n_bytes = sum(bytes_of_sums(int(own.sum())) for own in level.uses)
         if not isinstance(settings.loss, Squared) or n_bytes > SHARE_OF_POOL * settings.memory_budget:
             return [teams]
-        seen = np.setdiff1d(np.arange(len(training.X)), self.hidden)
-        some = training.take(seen[:: -(-seen.size // MOST_ROWS)])
+        some = training.take(self._judged_with())
         sums = sums_of_each(teams, level.uses, some, units_of(training, settings.loss), RowPass(settings.n_threads))
         return [level.fit_each(teams, sums, penalty) for penalty in level.penalties]

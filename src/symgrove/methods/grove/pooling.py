@@ -51,6 +51,17 @@ class PoolSums:
     centre: Matrix
     scale: Matrix
 
+    def __add__(self, other: PoolSums) -> PoolSums:
+        """Of the rows of both."""
+        return PoolSums(
+            self.gram + other.gram,
+            self.first + other.first,
+            self.squares + other.squares,
+            self.total + other.total,
+            self.centre,
+            self.scale,
+        )
+
     def __sub__(self, other: PoolSums) -> PoolSums:
         """Without the rows of the other."""
         return PoolSums(
@@ -73,7 +84,7 @@ def bytes_of_sums(n_terms: int) -> int:
     return N_MATRICES * NUMBER * (n_terms + 1) ** 2
 
 
-def pool_sums(teams: Teams, rows: Rows, units: TargetUnits, how: RowPass) -> PoolSums:
+def pool_sums(rows: Rows, teams: Teams, units: TargetUnits, how: RowPass) -> PoolSums:
     """Sums of the terms of all teams."""
     everything = np.ones((1, teams.programs.size), dtype=np.bool_)
     return sums_of_each(teams, everything, rows, units, how)[0]

@@ -16,7 +16,7 @@ from symgrove.blas import on_one_thread, product
 from symgrove.fitness.named_losses import NamedLoss, Poisson
 from symgrove.methods.grove.losses import TeamLoss, team_loss
 from symgrove.methods.grove.setup import centres_and_scales, in_units
-from symgrove.methods.problem import Rows
+from symgrove.methods.problem import HowToPass, Rows, TrainingRows
 from symgrove.models.row_blocks import row_blocks
 from symgrove.models.teams import Teams
 
@@ -46,30 +46,26 @@ class TeamSums:
     loss: Matrix
     total: Matrix
 
+    def __add__(self, other: TeamSums) -> TeamSums:
+        """Of the rows of both."""
+        return self._with(other, np.add)
+
     def __sub__(self, other: TeamSums) -> TeamSums:
         """Without the rows of the other."""
+        return self._with(other, np.subtract)
+
+    def _with(self, other: TeamSums, operation: Callable[[Any, Any], Any]) -> TeamSums:
         return TeamSums(
             self.terms,
-            [a - b for a, b in zip(self.gram, other.gram, strict=True)],
-            [a - b for a, b in zip(self.gradient, other.gradient, strict=True)],
-            self.loss - other.loss,
-            self.total - other.total,
+            [operation(a, b) for a, b in zip(self.gram, other.gram, strict=True)],
+            [operation(a, b) for a, b in zip(self.gradient, other.gradient, strict=True)],
+            operation(self.loss, other.loss),
+            operation(self.total, other.total),
         )
 
 
-@dataclass(frozen=True)
-class RowPass:
-    """How a pass over all rows is made.
-
-    Attributes
-    ----------
-    n_threads : int
-    check : callable
-        Called between blocks; it may raise.
-    """
-
-    n_threads: int = 1
-    check: Callable[[], None] = lambda: None
+class RowPass(HowToPass):
+    """A pass over rows whose terms are asked for."""
 
     def blocks(self, teams: Teams, rows: Rows) -> Iterator[tuple[slice, Matrix]]:
         """Ranges of rows, and the values of all terms on them."""
@@ -93,7 +89,7 @@ class TargetUnits(NamedTuple):
     unit: Matrix
 
 
-def units_of(rows: Rows, loss: NamedLoss | None) -> TargetUnits:
+def units_of(rows: TrainingRows, loss: NamedLoss | None) -> TargetUnits:
     """Of all training rows."""
     centre, scale = centres_and_scales(rows, loss)
     has_log_link = isinstance(loss, Poisson)
@@ -101,7 +97,7 @@ def units_of(rows: Rows, loss: NamedLoss | None) -> TargetUnits:
     return TargetUnits(team_loss(loss, float(scale[0])), loss, centre, scale, shift, unit)
 
 
-def sums_of(teams: Teams, rows: Rows, units: TargetUnits, how: RowPass) -> TeamSums:
+def sums_of(rows: Rows, teams: Teams, units: TargetUnits, how: RowPass) -> TeamSums:
     """Sums of every team over all rows."""
     loss = units.loss
     terms = [np.flatnonzero(own) for own in teams.coefficients]

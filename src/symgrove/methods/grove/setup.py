@@ -26,17 +26,12 @@ from symgrove.methods.grove.teams import (
     TeamEvolution,
     TeamState,
 )
-from symgrove.methods.grove.turns import InTurns, Populations
-from symgrove.methods.problem import Problem, Rows
+from symgrove.methods.grove.turns import InTurns, Others, Populations, RowsOfTurns
+from symgrove.methods.problem import Problem, Rows, TrainingRows
 from symgrove.methods.programs import Fitted
 from symgrove.methods.side_by_side import SideBySide
 from symgrove.models.stack import Stack
-from symgrove.models.standardization import (
-    Standardization,
-    no_standardization,
-    standardization_by_blocks,
-    standardization_of,
-)
+from symgrove.models.standardization import Standardization, no_standardization
 from symgrove.models.teams import Range, Teams
 from symgrove.rng import stream
 from symgrove.variation.mixture import MixedVariation
@@ -82,23 +77,25 @@ class TeamSettings(NamedTuple):
 
 
 def make_evolutions(
-    settings: TeamSettings, regime: Regime, training: Rows, seed: int, hidden: Positions | None = None
+    settings: TeamSettings, regime: Regime, training: TrainingRows, seed: int, hidden: Positions | None = None
 ) -> Populations | InTurns:
     """Evolutions of teams on training rows but for those hidden; if rows are many, in turns, each population apart."""
     n_most = rows_of_an_evolution(settings, regime, training)
     together = team_needs(regime, training, settings.dtype, settings.configuration)
     scales = scales_of(settings, training)
-    seen = np.setdiff1d(np.arange(len(training.X)), hidden) if hidden is not None else np.arange(len(training.X))
-    if seen.size <= min(n_most, together.rows_within(settings.memory_budget)):
-        own = training if hidden is None else training.take(seen)
+    seen = Others(training.n_rows, hidden)
+    if isinstance(training, Rows) and seen.size <= min(n_most, together.rows_within(settings.memory_budget)):
+        own = training if hidden is None else training.take(seen.places(np.arange(seen.size)))
         return _on_all_rows(settings, regime, own, scales, seed)
-    make = partial(_on_some_rows, settings, regime, training, seen, scales, seed, min(n_most, seen.size))
+    turns = RowsOfTurns(training, seen, seed, min(regime.n_populations, regime.n_teams), min(n_most, seen.size))
+    n_turns = 1 + max(regime.snapshots, default=0) // GENERATIONS_BETWEEN_REFRESHES
+    make = partial(_on_some_rows, settings, regime, replace(turns, n_turns=n_turns), scales, seed)
     return InTurns(make, GENERATIONS_BETWEEN_REFRESHES)
 
 
-def rows_of_an_evolution(settings: TeamSettings, regime: Regime, training: Rows) -> int:
+def rows_of_an_evolution(settings: TeamSettings, regime: Regime, training: TrainingRows) -> int:
     """How many rows the evolutions of a regime have at a time."""
-    own, n_rows = settings.configuration, len(training.X)
+    own, n_rows = settings.configuration, training.n_rows
     together, apart = (team_needs(regime, training, settings.dtype, own, apart=each) for each in (False, True))
     most = own.many.rows_of_a_turn if n_rows >= own.many.fewest_rows else n_rows
     if n_rows <= min(together.rows_within(settings.memory_budget), most):
@@ -114,7 +111,7 @@ class Scales(NamedTuple):
     scale: Matrix
 
 
-def scales_of(settings: TeamSettings, rows: Rows) -> Scales:
+def scales_of(settings: TeamSettings, rows: TrainingRows) -> Scales:
     """Of features and targets on these rows."""
     return Scales(_standardization(settings, rows), *centres_and_scales(rows, settings.loss))
 
@@ -179,19 +176,16 @@ def make_fold_evolutions(
 def _on_some_rows(
     settings: TeamSettings,
     regime: Regime,
-    training: Rows,
-    seen: Positions,
+    turns: RowsOfTurns,
     scales: Scales,
     seed: int,
-    n_rows: int,
     turn: int,
 ) -> Populations:
     """A population each on rows of its own, which it has for one turn."""
-    n_populations = min(regime.n_populations, regime.n_teams)
+    n_populations, n_rows = turns.n_populations, turns.n_rows
     parts = []
     for i, teams in enumerate(np.array_split(np.arange(regime.n_teams), n_populations)):
-        drawn = stream(seed, "turn", i, turn).choice(seen.size, size=n_rows, replace=False)
-        own = training.take(seen[np.sort(drawn)])
+        own = turns.of(i, turn)
         counts = _counts(settings, n_rows, teams.size, int(stream(seed, "sample", i, turn).integers(2**31)))
         engine = _engine(settings, regime, own, scales.standardization, n_populations)
         samples = TeamSamples(counts, np.zeros(teams.size, dtype=np.intp), n_rows)
@@ -263,46 +257,38 @@ def _mixture(
     return MixedVariation(forest, values, regime.max_size, own.shares, own.share_of_constants, own.tree_height)
 
 
-def _standardization(settings: TeamSettings, training: Rows) -> Standardization:
-    X = training.X
+def _standardization(settings: TeamSettings, training: TrainingRows) -> Standardization:
     if not settings.standardize:
-        return no_standardization(X.shape[1])
-    is_large = len(X) >= settings.configuration.many.fewest_rows
-    return (standardization_by_blocks if is_large else standardization_of)(X, training.weight)
+        return no_standardization(training.n_features)
+    return training.standardization(by_blocks=training.n_rows >= settings.configuration.many.fewest_rows)
 
 
-def range_of_features(standardization: Standardization, X: Matrix) -> Range:
-    """Of standardised features."""
-    # The largest stays the largest when it is rounded.
-    return Range(standardization.apply(X.min(axis=0)), standardization.apply(X.max(axis=0)))
-
-
-def centres_and_scales(training: Rows, loss: NamedLoss | None) -> tuple[Matrix, Matrix]:
+def centres_and_scales(training: TrainingRows, loss: NamedLoss | None) -> tuple[Matrix, Matrix]:
     """Of each target, (n_targets,); labels stay as they are, counts are divided by their mean."""
     if loss is None:
-        return np.zeros(len(training.targets)), np.ones(len(training.targets))
-    centre, scale = zip(*(_centre_and_scale(y, training.weight, loss) for y in training.targets), strict=True)
+        return np.zeros(training.n_targets), np.ones(training.n_targets)
+    each = (_centre_and_scale(training, k, loss) for k in range(training.n_targets))
+    centre, scale = zip(*each, strict=True)
     return np.array(centre), np.array(scale)
 
 
-def _centre_and_scale(y: Matrix, weight: Matrix | None, loss: NamedLoss) -> tuple[float, float]:
+def _centre_and_scale(training: TrainingRows, k: int, loss: NamedLoss) -> tuple[float, float]:
     if isinstance(loss, Deviation):  # few large values must not decide
+        y, weight = training.target_points(k)
         return weighted_quantile(y, weight, 0.5), robust_scale(y, weight)
     if isinstance(loss, Poisson):
-        return 0.0, float(np.average(y, weights=weight)) or 1.0
-    reach = float(np.abs(y).max()) or 1.0  # squares of what is divided by it do not overflow
-    centre = reach * float(np.average(y / reach, weights=weight))
-    scale = reach * float(np.sqrt(np.average((y / reach - centre / reach) ** 2, weights=weight)))
+        return 0.0, training.mean_of_target(k) or 1.0
+    centre, scale = training.centre_and_spread(k)
     return centre, scale if scale > 1e-12 * abs(centre) and np.isfinite(1.0 / scale) else 1.0
 
 
 def to_teams(
-    settings: TeamSettings, method: Populations | InTurns, states: Sequence[TeamState], training: Rows
+    settings: TeamSettings, method: Populations | InTurns, states: Sequence[TeamState], training: TrainingRows
 ) -> Teams:
     """The teams of the states as one ensemble with a forest of its own, in the units of the target."""
     evolutions, standardization = method.parts, method.standardization
     centre, scale = centres_and_scales(training, settings.loss)
-    forest = Forest(training.X.shape[1], settings.primitives)
+    forest = Forest(training.n_features, settings.primitives)
     parts = [_collect(forest, *each) for each in zip(evolutions, states, strict=True)]
     # Populations may have the same program, features above all.
     programs, first = np.unique(np.concatenate([part.programs for part in parts]), return_index=True)
@@ -325,7 +311,7 @@ def to_teams(
         intercept=shift[own] + unit[own] * (moved + np.concatenate([s.coefficients[:, 0] for s in states]))[order],
         target_of=own,
         standardization=standardization,
-        features=range_of_features(standardization, training.X) if settings.clip else None,
+        features=Range(*training.feature_range(standardization)) if settings.clip else None,
         terms=Range(low, high) if settings.clip else None,
         predictions=range_of_predictions(settings, training),
         aggregation=settings.aggregation,
@@ -334,19 +320,18 @@ def to_teams(
     )
 
 
-def range_of_predictions(settings: TeamSettings, rows: Rows) -> Range | None:
+def range_of_predictions(settings: TeamSettings, rows: TrainingRows) -> Range | None:
     """What teams' sums are kept within: of one target numbers, of several arrays; None: anything goes."""
     _, scale = centres_and_scales(rows, settings.loss)
-    ranges = [_range_of_target(settings, *each) for each in zip(rows.targets, scale.tolist(), strict=True)]
+    ranges = [_range_of_target(settings, *rows.target_ends(k), unit) for k, unit in enumerate(scale.tolist())]
     known = [each for each in ranges if each is not None]
     if len(known) < 2:
         return known[0] if known else None
     return Range(*(np.array(ends) for ends in zip(*known, strict=True)))
 
 
-def _range_of_target(settings: TeamSettings, y: Matrix, scale: float) -> Range | None:
+def _range_of_target(settings: TeamSettings, low: float, high: float, scale: float) -> Range | None:
     """Of counts, which have logarithms of zero and below, always something."""
-    low, high = float(y.min()), float(y.max())
     if isinstance(settings.loss, Poisson):
         middle = float(np.log(scale))
         return Range(
@@ -383,7 +368,7 @@ def stack_of(
             base=base_of(training, settings.losses),
             task=problem.task,
             primitives=settings.primitives,
-            n_features=training.X.shape[1],
+            n_features=training.n_features,
             labels=(f"main {states[0].generation}",),
         )
         for own in (tuple(states), *smaller)
@@ -430,10 +415,8 @@ def _collect(forest: Forest, evolution: TeamEvolution, state: TeamState) -> _Col
     return _Collected(forest.copy_from(state.forest, roots), about, coefficients)
 
 
-def base_of(training: Rows, losses: Sequence[NamedLoss]) -> Matrix:
+def base_of(training: TrainingRows, losses: Sequence[NamedLoss]) -> Matrix:
     """What is predicted if nothing is known of a row: the mean of each target, or what else the loss asks for."""
     if losses and isinstance(losses[0], Deviation):
-        pairs = zip(losses, training.targets, strict=True)
-        return np.array([loss.constant(target, training.weight) for loss, target in pairs])
-    reach = np.maximum(np.abs(training.targets).max(axis=1, keepdims=True), 1e-300)
-    return reach[:, 0] * np.average(training.targets / reach, axis=1, weights=training.weight)
+        return np.array([loss.constant(*training.target_points(k)) for k, loss in enumerate(losses)])
+    return training.means_of_targets()

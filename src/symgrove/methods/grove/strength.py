@@ -44,7 +44,7 @@ from symgrove.methods.grove.pooling import FEW_PENALTIES
 from symgrove.methods.grove.setup import TeamSettings, make_evolutions, to_teams
 from symgrove.methods.grove.turns import InTurns, Populations
 from symgrove.methods.grove.weights import Strength, latest_good, weigh
-from symgrove.methods.problem import Rows
+from symgrove.methods.problem import Rows, TrainingRows
 from symgrove.models.stack import Stack
 from symgrove.models.teams import Teams
 from symgrove.rng import stream
@@ -266,7 +266,7 @@ def _predict_levels(
 def grow(
     settings: TeamSettings,
     regime: Regime,
-    training: Rows,
+    training: TrainingRows,
     seed: int,
     around: Surroundings,
     hidden: NDArray[np.intp] | None = None,

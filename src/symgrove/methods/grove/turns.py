@@ -6,17 +6,76 @@ A turn is some generations. A term that was good only on the rows of one turn is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.methods.base import Arrays
 from symgrove.methods.grove.teams import TeamEvolution
+from symgrove.methods.problem import Places, Rows, TrainingRows
 from symgrove.methods.side_by_side import SideBySide, States
 from symgrove.models.standardization import Standardization
+from symgrove.rng import stream
 
 Populations = SideBySide[TeamEvolution]
+TURNS_AT_A_TIME = 16  # whose rows are fetched together, where each time takes a pass over all rows
+
+
+class Others(NamedTuple):
+    """All of so many rows but for those hidden, without a list of them: there may be very many."""
+
+    n_rows: int
+    hidden: Places | None
+
+    @property
+    def size(self) -> int:
+        return self.n_rows - (0 if self.hidden is None else self.hidden.size)
+
+    def places(self, ranks: Places) -> Places:
+        """Of the first, the second, and so on."""
+        if self.hidden is None:
+            return ranks
+        return ranks + np.searchsorted(self.hidden - np.arange(self.hidden.size), ranks, side="right")
+
+    def spread(self, most: int) -> Places:
+        """So many of them at most, evenly spread."""
+        return self.places(np.arange(0, self.size, -(-self.size // most)))
+
+
+@dataclass(frozen=True)
+class RowsOfTurns:
+    """Rows that populations have in their turns, drawn with streams for each of both.
+
+    Attributes
+    ----------
+    seen : Others
+        That they are drawn from.
+    n_rows : int
+        Of a population in a turn.
+    """
+
+    training: TrainingRows
+    seen: Others
+    seed: int
+    n_populations: int
+    n_rows: int
+    n_turns: int = 1
+
+    def of(self, population: int, turn: int) -> Rows:
+        """Rows of a population in a turn."""
+        first = turn // TURNS_AT_A_TIME * TURNS_AT_A_TIME
+        turns = range(first, max(min(first + TURNS_AT_A_TIME, self.n_turns), turn + 1))
+        self.training.announce("turns", (self.seed, turns), lambda: self._of_all(turns))
+        return self.training.take(self._places(population, turn))
+
+    def _of_all(self, turns: range) -> Places:
+        return np.concatenate([self._places(i, turn) for turn in turns for i in range(self.n_populations)])
+
+    def _places(self, population: int, turn: int) -> Places:
+        drawn = stream(self.seed, "turn", population, turn).choice(self.seen.size, size=self.n_rows, replace=False)
+        return self.seen.places(np.sort(drawn))
 
 
 class InTurns:

@@ -15,7 +15,7 @@ from symgrove.blas import on_one_thread, product
 from symgrove.fitness.named_losses import Deviation, NamedLoss, Squared
 from symgrove.methods.grove.configuration import Folds
 from symgrove.methods.grove.setup import base_of, centres_and_scales
-from symgrove.methods.problem import Rows
+from symgrove.methods.problem import Rows, TrainingRows
 
 Matrix = NDArray[np.float64]
 HEAVY = 1e4  # weight of the equation that makes weights sum to one
@@ -44,17 +44,20 @@ def weigh(
     *,
     losses: Sequence[NamedLoss],
     strongest: Sequence[int] = (),
+    everything: TrainingRows | None = None,
 ) -> Strength:
     """Weights from out-of-fold predictions, (n_levels, n_targets, n_rows); NaN on rows that were never held out.
 
     `spread` is that of each level's teams, (n_levels, n_rows). Without losses, targets are labels. If some rows were
-    never held out, the strongest levels, if any are named, are alone unless the stack is clearly better.
+    never held out, the strongest levels, if any are named, are alone unless the stack is clearly better. `everything`
+    are all training rows, where these are only some.
     """
+    everything = training if everything is None else everything
     known = ~np.isnan(out_of_fold).any(axis=(0, 1))
     predictions = out_of_fold[:, :, known]
     targets = training.targets[:, known]
     row_weight = np.ones(known.sum()) if training.weight is None else training.weight[known]
-    base = base_of(training, losses)
+    base = base_of(everything, losses)
 
     def best_weights(own: Matrix) -> Matrix:
         if not losses:
@@ -62,7 +65,7 @@ def weigh(
         elif len(losses) == 1:
             best = reweighted_stack(own[:, 0], targets[0], float(base[0]), row_weight, losses[0])
         else:
-            _, scale = centres_and_scales(training, losses[0])
+            _, scale = centres_and_scales(everything, losses[0])
             best = _weights_of_several(own, targets, base, row_weight, losses[0], scale)
         return np.where(best < folds.smallest_weight, 0.0, best)
 
