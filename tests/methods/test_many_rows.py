@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 import symgrove as sg
+from symgrove.estimators.posing import pose
 from symgrove.fitness.named_losses import Squared
 from symgrove.methods.base import nodes_of
 from symgrove.methods.grove import pooling
@@ -216,7 +217,7 @@ def test_noise_has_little_weight_and_intervals_are_known():
 
 def test_terms_that_are_constant_on_the_rows_of_a_turn_leave(rows):
     model = kind_of(sg.GroveRegressor)(**TINY, random_state=0)
-    problem, _ = model._pose(rows.X, rows.targets[0], None)
+    problem, _ = pose(model, rows.X, rows.targets[0], None)
     with model.make_method(problem) as method:
         state, part = method.init()[0], method.parts[0]
         roots, slot = state.roots.copy(), 1 + int(np.flatnonzero(state.is_taken[0, 1:])[0])

@@ -22,10 +22,12 @@ from symgrove._workers import as_list, n_workers
 from symgrove.blas import single_blas_thread
 from symgrove.engines.registry import Workers, default_memory_budget
 from symgrove.estimators import callbacks, display
-from symgrove.estimators.input import checked_rows, columns_of, read_rows, ready
+from symgrove.estimators.elsewhere import given_rows
+from symgrove.estimators.input import checked_rows, columns_of
 from symgrove.estimators.left_out import score_kept_out, set_out_of_bag
 from symgrove.estimators.parameters import EvolutionParameters, check_shared, early_stopping_of
-from symgrove.estimators.resuming import comparable, further, seed_of, unchanged_on_failure
+from symgrove.estimators.posing import pose
+from symgrove.estimators.resuming import comparable, further, unchanged_on_failure
 from symgrove.estimators.runs import Finished, Limits
 from symgrove.estimators.sklearn_types import BaseEstimator
 from symgrove.estimators.told import ShownErrors, may_end_early, reporting, watching
@@ -42,8 +44,8 @@ from symgrove.export.targets import export
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.gp import ProgramMethod
 from symgrove.methods.held_out import HeldOutError
-from symgrove.methods.memory import Footprint, Needs, check_needs, copied_bytes, program_needs
-from symgrove.methods.problem import Problem, Rows, rows_seen, split
+from symgrove.methods.memory import Footprint, Needs, check_needs, program_needs
+from symgrove.methods.problem import Problem, TrainingRows, rows_seen
 from symgrove.methods.programs import Evaluation, Fitted, TargetSetup, evolutions_of, programs_of
 from symgrove.methods.side_by_side import SideBySide, States
 from symgrove.models.checked_rows import checked_target
@@ -74,6 +76,9 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     _uncertainty: Intervals | Correction | None
 
     # What a method's estimator fills in
+
+    takes_rows_elsewhere = False  # whether the method only asks what methods/problem.py::TrainingRows says
+    _has_labels = False  # whether targets are classes
 
     @property
     def has_out_of_bag(self) -> bool:
@@ -156,48 +161,25 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with unchanged_on_failure(self):
             self.check_parameters()
-            problem, checkpoint = self._pose(X, y, sample_weight)
-            with StopOnInterrupt() as interrupt, single_blas_thread:  # once, not for every product
-                limits = Limits(self.generations, self.max_time, self.max_evaluations)
-                finished = self._evolve(problem, limits, checkpoint, interrupt, (X, y))
-                self._keep(checkpoint)
-                self._set_fitted(problem, finished)
+            with given_rows(self, X, y, sample_weight) as given:
+                problem, checkpoint = pose(self, *given)
+                with StopOnInterrupt() as interrupt, single_blas_thread:  # once, not for every product
+                    limits = Limits(self.generations, self.max_time, self.max_evaluations)
+                    finished = self._evolve(problem, limits, checkpoint, interrupt, (X, y))
+                    self._keep(checkpoint)
+                    self._set_fitted(problem, finished)
         return self
 
     def _weigh(self, y: Any, sample_weight: Any) -> Any:
         """Weights of the rows, from those that were given."""
         return sample_weight
 
+    def _weigh_labels(self, labels: NDArray[Any], counts: NDArray[Any]) -> Matrix | None:
+        """What rows of each class weigh besides their own weights, where rows are elsewhere; None: no more."""
+        return None
+
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
-
-    def _pose(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Checkpoint]:
-        """Check what is given, find the run to go on with, and hold rows out for calibration and early stopping."""
-        checked = read_rows(self, X, y, self._weigh(y, sample_weight), self._check_target(y))
-        self._compile()
-        task, targets = self._encode(checked.y)
-        rows = Rows(checked.X, targets, checked.weight, checked.positions)
-        mark, saved = "", None
-        if self.checkpoint is not None or self.warm_start:
-            weight = np.zeros(0) if rows.weight is None else rows.weight
-            arrays = {"X": rows.X, "targets": rows.targets, "weight": weight}
-            mark = checkpoints.fingerprint(arrays, {**self._identity(rows), **checked.columns.identity})
-            saved = self._saved_before(mark)
-        seed = int(saved[1]["seed"]) if saved is not None else seed_of(self.random_state)
-        meta = {"fingerprint": mark, "seed": seed}
-        checkpoint = Checkpoint(self.checkpoint, meta, None if saved is None else saved[0])
-        training, held_out, kept_out = rows, None, None
-        if self.calibration is not None:
-            training, kept_out = split(training, self.calibration, seed, "calibration", task)
-        early = early_stopping_of(self)
-        if early is not None:
-            training, held_out = split(training, early.validation_fraction, seed, "validation", task)
-        self.columns_ = checked.columns.learned(training.X, training.weight)
-        task = self._with_transforms(task, training.targets)
-        training, held_out, kept_out = ready((training, held_out, kept_out), checked.columns, self.columns_, task)
-        problem = Problem(training, task, seed, 0, self._n_threads(), held_out, kept_out, checked.n_given)
-        problem = problem._replace(n_copied=copied_bytes(rows, problem, (X, y, sample_weight)))
-        return self._within_memory(problem), checkpoint
 
     def _with_transforms(self, task: Task, targets: Matrix) -> Task:
         """The task, knowing how targets are transformed, which training rows say."""
@@ -218,7 +200,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         n_members = int(getattr(self, "n_estimators", 1))
         return Footprint(n_members + 1, n_members, n_members)
 
-    def _identity(self, rows: Rows) -> dict[str, Any]:
+    def _identity(self, rows: TrainingRows) -> dict[str, Any]:
         """What makes a run what it is, besides the data."""
         return {**comparable(self.get_params(deep=False)), "estimator": type(self).__name__}
 

@@ -27,6 +27,7 @@ from symgrove.models.task import Task, encode_labels
 class Classifier(ClassifierMixin, Estimator):
     """Base of the estimators that predict a class. Two classes have one target, more have a target each."""
 
+    _has_labels = True
     class_weight: Any = None
 
     def _encode(self, y: NDArray[Any]) -> tuple[Task, Matrix]:
@@ -43,6 +44,13 @@ class Classifier(ClassifierMixin, Estimator):
             return own
         given = numeric_vector("sample_weight", sample_weight)
         return own * given if given.ndim == 0 or given.shape == own.shape else given
+
+    def _weigh_labels(self, labels: NDArray[Any], counts: NDArray[Any]) -> Matrix | None:
+        if self.class_weight is None:
+            return None
+        if self.class_weight == "balanced":
+            return np.asarray(counts.sum() / (counts.size * counts), dtype=np.float64)
+        return _weights_of(labels, self.class_weight)
 
     def _check_target(self, y: Any) -> dict[str, Any]:
         return {}

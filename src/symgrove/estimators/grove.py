@@ -36,7 +36,7 @@ from symgrove.methods.grove.folds import for_folds, n_folds
 from symgrove.methods.grove.many_rows import n_to_hide, rows_to_hide, settle_stack
 from symgrove.methods.grove.memory import FEWEST_ROWS, N_CHECKING, N_PLACES, NUMBER, TeamNeeds, team_needs
 from symgrove.methods.grove.outlook import GroveOutlook
-from symgrove.methods.grove.plateau import Plateau
+from symgrove.methods.grove.plateau import Plateau, rows_judged_with
 from symgrove.methods.grove.setup import (
     TeamSettings,
     centres_and_scales,
@@ -65,6 +65,7 @@ class GroveEstimator(Estimator):
     """What the regressor and the classifier share."""
 
     has_out_of_bag = False
+    takes_rows_elsewhere = True
     configuration: ClassVar[GroveConfiguration]
     strength_: ClassVar[Any] = Renamed("stacking_weights_")
     found_: ClassVar[Any] = Renamed("stacking_weight_sum_")
@@ -161,7 +162,9 @@ class GroveEstimator(Estimator):
             ridge=ridge,
         )
 
-    def _regimes(self, generations: int, rows: Rows, n_given: int, room: int | None = None) -> tuple[Regime, ...]:
+    def _regimes(
+        self, generations: int, rows: TrainingRows, n_given: int, room: int | None = None
+    ) -> tuple[Regime, ...]:
         """Evolutions that may enter the stack, the main one first; others only if there is room for them."""
         main, second = self._main_regime(generations, n_given), self.configuration.second
         other = Regime(
@@ -176,7 +179,7 @@ class GroveEstimator(Estimator):
         is_wanted = second.fewest_rows <= rows.n_rows <= second.most_rows
         return (main, other) if is_wanted and self._has_room(other, rows, n_given, room) else (main,)
 
-    def _has_room(self, regime: Regime, rows: Rows, n_given: int, room: int | None) -> bool:
+    def _has_room(self, regime: Regime, rows: TrainingRows, n_given: int, room: int | None) -> bool:
         """For some rows where they are many, else for all rows of its folds."""
         if room is None:
             return True
@@ -190,17 +193,17 @@ class GroveEstimator(Estimator):
         """Of the memory budget, what copies of the data leave."""
         return self._memory_budget() - problem.n_copied
 
-    def _needs_of(self, regime: Regime, rows: Rows) -> list[TeamNeeds]:
+    def _needs_of(self, regime: Regime, rows: TrainingRows) -> list[TeamNeeds]:
         """Of its evolution, whose populations are apart if rows are many, and of those on folds."""
         needs = [team_needs(regime, rows, self.dtype, self.configuration, apart=each) for each in (False, True)]
         return [*needs, self._needs_of_folds(regime, rows)] if self.strength == "auto" else needs
 
-    def _needs_of_folds(self, regime: Regime, rows: Rows) -> TeamNeeds:
+    def _needs_of_folds(self, regime: Regime, rows: TrainingRows) -> TeamNeeds:
         folds = self.configuration.folds
         cheaper = for_folds(regime, folds).times(n_folds(rows.n_rows, folds))
         return team_needs(cheaper, rows, self.dtype, self.configuration)
 
-    def _least_budget(self, needs: list[TeamNeeds], rows: Rows) -> int:
+    def _least_budget(self, needs: list[TeamNeeds], rows: TrainingRows) -> int:
         """With less, too few rows would be left."""
         return max(each.budget_for(min(rows.n_rows, FEWEST_ROWS)) for each in needs)
 
@@ -230,7 +233,7 @@ class GroveEstimator(Estimator):
             n_most = min(n_most, self._needs_of_folds(main, rows).rows_within(self._room(problem)))
         return n_most < rows.n_rows
 
-    def _identity(self, rows: Rows) -> dict[str, Any]:
+    def _identity(self, rows: TrainingRows) -> dict[str, Any]:
         # The budget decides how many rows evolutions see, if they do not all fit beside two copies of them.
         budget = self._memory_budget()
         needs = [
@@ -256,8 +259,8 @@ class GroveEstimator(Estimator):
         start = time.perf_counter()
         end = np.inf if limits.max_time is None else start + limits.max_time
         is_auto = self.strength == "auto" and problem.training.n_rows >= self.configuration.folds.fewest_rows
-        rows, many = problem.training, self.configuration.many
-        hidden = rows_to_hide(rows, problem.task, problem.seed, many) if self._has_many(problem) else None
+        rows = problem.training
+        hidden = self._rows_to_hide(problem) if self._has_many(problem) else None
         settings, around = self._team_settings(problem), Surroundings(checkpoint, interrupt, end)
         regimes = self._regimes(limits.generations, rows, problem.n_given, self._room(problem))
         search = StrengthSearch(settings, regimes, rows, problem.seed, around)
@@ -273,6 +276,13 @@ class GroveEstimator(Estimator):
             own = problem._replace(hidden=hidden), limits, checkpoint, interrupt, given
             main = self._evolve_once(*own, around.reporter, stop_of)
             return self._settled(problem, search, main, hidden, is_auto=is_auto)
+
+    def _rows_to_hide(self, problem: Problem) -> NDArray[np.intp]:
+        """Where rows are many: what evolutions are judged by."""
+        rows = problem.training
+        hidden = rows_to_hide(rows, problem.task, problem.seed, self.configuration.many)
+        rows.announce("judged", problem.seed, lambda: np.union1d(hidden, rows_judged_with(rows, hidden)))
+        return hidden
 
     def _settled(
         self,
@@ -357,6 +367,9 @@ class GroveEstimator(Estimator):
     # The model
 
     def _set_fitted(self, problem: Problem, finished: Finished) -> None:
+        if not problem.training.is_here:  # what follows asks for some rows only
+            known = problem.training.take(self._rows_to_hide(problem))
+            problem = problem._replace(training=known, is_part=True)
         super()._set_fitted(problem, finished)
         own = finished.attributes
         self.stacking_weights_: dict[str, float] = own["stacking_weights_"]

@@ -31,7 +31,7 @@ from symgrove.evolution.interrupt import Interrupt
 from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.methods.matched_budget import Budget, matched_budget
 from symgrove.methods.memory import Footprint
-from symgrove.methods.problem import Problem, Rows
+from symgrove.methods.problem import Problem, TrainingRows
 from symgrove.methods.programs import TargetSetup
 from symgrove.methods.two_segp import TwoSEGP
 from symgrove.selection.named import Tournament
@@ -138,7 +138,7 @@ def _load(p: _Independent, mark: str) -> Saved | None:
     return load_members(p.checkpoint, p.n_estimators, mark)
 
 
-def _identity(p: _Independent, rows: Rows) -> dict[str, Any]:
+def _identity(p: _Independent, rows: TrainingRows) -> dict[str, Any]:
     # With a matched budget, other generations mean another population: another run.
     return {**Estimator._identity(p, rows), "budget": list(_budget(p)) if p.match_budget else []}
 

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from symgrove._checks import check_whole, numeric_vector
 from symgrove.rng import stream
 
+NO_WEIGHT = "sample_weight is zero on every row; at least one must be positive."
+
 
 def bootstrap_counts(n_rows: int, n_samples: int, seed: int, dtype: Any = np.int32) -> NDArray[Any]:
     """Draw bootstrap samples of `n_rows` rows with replacement.
@@ -91,5 +93,5 @@ def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.flo
         row = int(np.argmax(is_bad))
         raise ValueError(f"sample_weight must be finite and not negative; row {row} has {weight[row]}.")
     if not weight.any():
-        raise ValueError("sample_weight is zero on every row; at least one must be positive.")
+        raise ValueError(NO_WEIGHT)
     return weight

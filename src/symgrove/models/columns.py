@@ -93,6 +93,15 @@ class TableColumn(NamedTuple):
         return self.text_format if isinstance(self.text_format, DateFormat) else None
 
 
+class SeenColumn(NamedTuple):
+    """What training rows show of a column: its weighted median, or how many rows each of its categories has."""
+
+    n_rows: int
+    n_missing: int
+    median: float
+    counts: NDArray[np.intp] | None = None
+
+
 @dataclass(frozen=True)
 class TableColumns:
     """All columns of a model, in the user's order."""
@@ -220,9 +229,11 @@ class TableColumns:
 
     def learned(self, table: Matrix, weight: Matrix | None) -> TableColumns:
         """Columns from training rows, coded by this value, which knows names and all categories."""
-        return TableColumns(
-            tuple(_learned(c, np.asarray(v), weight) for c, v in zip(self.columns, table.T, strict=True))
-        )
+        return self.knowing([_seen(c, np.asarray(v), weight) for c, v in zip(self.columns, table.T, strict=True)])
+
+    def knowing(self, seen: Sequence[SeenColumn]) -> TableColumns:
+        """The same from what is known of training rows."""
+        return TableColumns(tuple(_learned(c, own) for c, own in zip(self.columns, seen, strict=True)))
 
     def recoded(self, table: Matrix, final: TableColumns) -> Matrix:
         """A table that this value coded, as `final` codes it: places of the categories that it has kept."""
@@ -300,21 +311,27 @@ def _shown(category: str) -> str:
     return category if is_plain and not set(category) & set("[]`\"'") else json.dumps(category, ensure_ascii=True)
 
 
-def _learned(column: TableColumn, values: Matrix, weight: Matrix | None) -> TableColumn:
+def _seen(column: TableColumn, values: Matrix, weight: Matrix | None) -> SeenColumn:
     is_missing = np.isnan(values)
-    was_missing = bool(is_missing.any())
+    n_missing = int(is_missing.sum())
+    if column.categories is not None:
+        counts = np.bincount(values[~is_missing].astype(np.intp), minlength=len(column.categories))
+        return SeenColumn(values.size, n_missing, 0.0, counts)
+    known = None if weight is None else weight[~is_missing]
+    return SeenColumn(values.size, n_missing, weighted_median(values[~is_missing] if n_missing else values, known))
+
+
+def _learned(column: TableColumn, seen: SeenColumn) -> TableColumn:
+    n_missing, was_missing = seen.n_missing, seen.n_missing > 0
     if column.categories is None:
-        known = None if weight is None else weight[~is_missing]
-        fill = weighted_median(values[~is_missing] if was_missing else values, known)
-        if column.date is not None and not column.date.has_time:
-            fill = float(np.floor(fill))
-        n_missing = int(is_missing.sum())
-        enough = max(FEWEST_FOR_INDICATOR, SHARE_FOR_INDICATOR * values.size)
-        has_indicator = enough <= n_missing < values.size
+        has_time = column.date is None or column.date.has_time
+        fill = seen.median if has_time else float(np.floor(seen.median))
+        enough = max(FEWEST_FOR_INDICATOR, SHARE_FOR_INDICATOR * seen.n_rows)
+        has_indicator = enough <= n_missing < seen.n_rows
         return TableColumn(column.name, fill, was_missing, has_indicator, text_format=column.text_format)
-    counts = np.bincount(values[~is_missing].astype(np.intp), minlength=len(column.categories))
-    n_found = int((counts > 0).sum())
-    order = np.argsort(-counts, kind="stable")[: min(n_found, MOST_CATEGORIES)]
+    assert seen.counts is not None
+    n_found = int((seen.counts > 0).sum())
+    order = np.argsort(-seen.counts, kind="stable")[: min(n_found, MOST_CATEGORIES)]
     kept = tuple(column.categories[k] for k in np.sort(order))
     return TableColumn(column.name, 0.0, was_missing, was_missing, kept, n_found > MOST_CATEGORIES)
 

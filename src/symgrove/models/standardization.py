@@ -47,7 +47,7 @@ def standardization_of(X: NDArray[np.float64], weight: NDArray[np.float64] | Non
     mean = np.average(X, axis=0, weights=weight)
     squares = X - mean
     np.square(squares, out=squares)
-    return _with_spread(mean, np.sqrt(np.average(squares, axis=0, weights=weight)))
+    return standardization_from(mean, np.sqrt(np.average(squares, axis=0, weights=weight)))
 
 
 def standardization_by_blocks(X: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> Standardization:
@@ -57,10 +57,11 @@ def standardization_by_blocks(X: NDArray[np.float64], weight: NDArray[np.float64
     total = sum(part.sum() for part in parts)
     mean = sum(product(part, X[rows]) for part, rows in zip(parts, blocks, strict=True)) / total
     squares = sum(product(part, (X[rows] - mean) ** 2) for part, rows in zip(parts, blocks, strict=True))
-    return _with_spread(mean, np.sqrt(squares / total))
+    return standardization_from(mean, np.sqrt(squares / total))
 
 
-def _with_spread(mean: NDArray[np.float64], spread: NDArray[np.float64]) -> Standardization:
+def standardization_from(mean: NDArray[np.float64], spread: NDArray[np.float64]) -> Standardization:
+    """Of means and standard deviations."""
     # Relative: a constant column of 0.1 has a spread of 1e-17, not 0.
     is_constant = spread <= 1e-12 * np.abs(mean)
     is_constant |= ~np.isfinite(1.0 / np.where(spread > 0, spread, np.nan))

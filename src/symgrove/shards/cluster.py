@@ -68,6 +68,15 @@ class Cluster:
             time.sleep(SECONDS_BETWEEN_CHECKS)
         return dict(sorted(found.items()))
 
+    def memory(self) -> int | None:
+        """Bytes that all workers may use together; None: nobody has set a limit."""
+        try:
+            told = self.client.scheduler_info(n_workers=-1)
+        except TypeError:  # of older versions, which tell of all
+            told = self.client.scheduler_info()
+        limits = [own.get("memory_limit") for own in told["workers"].values()]
+        return sum(limits) if limits and all(limits) else None
+
     def call(
         self,
         function: Callable[..., Any],

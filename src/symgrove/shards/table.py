@@ -189,6 +189,13 @@ class Table:
         """Call `check` often while waiting; it may raise to give up."""
         self._check = check
 
+    def release(self, numbers: Sequence[int]) -> None:
+        """Let workers forget some blocks; they are made again when they are next asked for."""
+        with self._home.lock:
+            for i in numbers:
+                self._home.worker_of.pop(i, None)
+                self._home.leases.pop(i, None)
+
     def derive(self, function: Callable[..., Any], *arguments: Any, gives_up: bool = False) -> Table:
         """A table whose blocks hold `function(block, *arguments)` of these, made when first needed.
 

@@ -31,6 +31,11 @@ FEWEST_GENERATIONS = 10  # before them populations have hardly met their terms
 MOST_ROWS = 10_000  # that regressions are fitted on to be judged
 
 
+def rows_judged_with(training: TrainingRows, hidden: Places) -> Places:
+    """Rows that regressions are fitted on to be judged, all but for those hidden, or some of them."""
+    return Others(training.n_rows, hidden).spread(MOST_ROWS)
+
+
 @dataclass
 class Plateau:
     """Asked after each generation; looks at some, and compares each with the one before.
@@ -64,9 +69,6 @@ class Plateau:
         *_, before, last = [np.nan, *(judged.get(g, np.nan) for g in looked_at)]
         return bool(last > (1.0 - own.many.least_gain) * before)
 
-    def _judged_with(self) -> Places:
-        return Others(self.training.n_rows, self.hidden).spread(MOST_ROWS)
-
     def _judge(self, state: Sequence[TeamState]) -> float:
         """Mean loss on the rows held out."""
         settings, training = self.settings, self.training
@@ -92,6 +94,6 @@ class Plateau:
         n_bytes = sum(bytes_of_sums(int(own.sum())) for own in level.uses)
         if not isinstance(settings.loss, Squared) or n_bytes > SHARE_OF_POOL * settings.memory_budget:
             return [teams]
-        some = training.take(self._judged_with())
+        some = training.take(rows_judged_with(training, self.hidden))
         sums = sums_of_each(teams, level.uses, some, units_of(training, settings.loss), RowPass(settings.n_threads))
         return [level.fit_each(teams, sums, penalty) for penalty in level.penalties]
