@@ -194,6 +194,26 @@ def test_few_rows_are_fitted_in_memory(monkeypatch):
     assert np.array_equal(own.predict(X), Regressor(**TINY, random_state=0).fit(X[:400], Y[:400]).predict(X))
 
 
+def test_predictions_of_collections_are_promises_with_the_numbers_of_the_rows():
+    own, labels = frame(500), np.where(Y[:500] > 1, "yes", "no")
+    model = Regressor(**TINY, random_state=0, calibration=0.3).fit(X[:500], Y[:500])
+    lazy = model.predict(chunked(X, 4000).rechunk((4000, 3)))
+    assert isinstance(lazy, da.Array)
+    assert np.array_equal(lazy.compute(), model.predict(X))
+    assert np.array_equal(model.predict_interval(chunked(X, 4000), 0.8).compute(), model.predict_interval(X, 0.8))
+    assert model.predict_quantiles(chunked(X, 4000), [0.1, 0.9]).compute().shape == (N_ROWS, 2)
+    with pytest.raises(ValueError, match="return_std=True gives two arrays"):
+        model.predict(chunked(X, 4000), return_std=True)
+    classes = Classifier(**{**TINY, "generations": 3}, strength="fixed", random_state=0).fit(own, labels)
+    parts = dd.from_pandas(own, npartitions=3)
+    parts = dd.concat([parts, parts.loc[parts["a"] > 100]])  # partitions without rows
+    shares = classes.predict_proba(parts).compute()
+    assert [*shares.columns] == ["no", "yes"]
+    assert np.array_equal(shares, classes.predict_proba(own))
+    assert classes.predict(parts).compute().tolist() == classes.predict(own).tolist()
+    assert np.array_equal(classes.decision_function(parts), classes.decision_function(own))
+
+
 def test_a_checkpoint_goes_on_with_the_same_rows_only(tmp_path):
     path = tmp_path / "run.npz"
     given = chunked(X, 2000), chunked(Y, 2000)

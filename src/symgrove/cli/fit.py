@@ -86,6 +86,8 @@ def fit(
     parameters of a method.
     """
     with clean_errors():
+        from symgrove._workers import n_workers
+        from symgrove.cli import large_tables as large
         from symgrove.cli import preparation as p
         from symgrove.cli.tables import TableFormat, read_table
 
@@ -94,17 +96,21 @@ def fit(
         if as_json:
             check_printable()
         wanted = p.TableOptions(target, names_of(features), names_of(ignore), missing, text, task)
-        given = p.prepare(
-            read_table(data, TableFormat(input_format, separator, sheet, decimal, dates)),
-            wanted,
-            categories_of(context.args),
-        )
+        form = TableFormat(input_format, separator, sheet, decimal, dates)
+        files = large.data_set_of(data, form, engine_of(context.args))
+        if files is None:
+            given = p.prepare(read_table(data, form), wanted, categories_of(context.args))
+        else:
+            large.tell_where(files, n_workers(jobs))
+            given = large.prepare_data_set(files, wanted, categories_of(context.args))
         cls = estimator_class(method, given.task)
         own = {**parse_parameters(context.args, cls), **transform_of(transform_target, given.task)}
+        if files is not None and own.get("engine") == large.ENGINE:
+            del own["engine"]  # rows are there; few of them evolve, here
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
         model, seconds = fitted(cls, given, {**own, **control}, is_quiet=quiet)
         if one_formula and model.stop_reason_ != "interrupted":
-            find_one_formula(model, given.X, given.y)
+            find_one_formula(model, *((given.X, given.y) if files is None else large.rows_for_formula(given)))
         place = save_model(model, output)
         _report(model, place, seconds, is_json=as_json, is_told=str(output) == "-")
         if model.stop_reason_ == "interrupted":
@@ -181,11 +187,20 @@ def parse_parameters(words: list[str], cls: type[Estimator]) -> dict[str, Any]:
 
 def checkpoint_of(words: list[str]) -> str | None:
     """The file of the option --checkpoint, if it is there."""
+    return _value_of("--checkpoint", words)
+
+
+def engine_of(words: list[str]) -> str | None:
+    """The engine of the option --engine, if it is there."""
+    return _value_of("--engine", words)
+
+
+def _value_of(option: str, words: list[str]) -> str | None:
     for word, following in zip(words, [*words[1:], None], strict=False):
-        if word == "--checkpoint":
+        if word == option:
             return following
-        if word.startswith("--checkpoint="):
-            return word.removeprefix("--checkpoint=")
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
     return None
 
 

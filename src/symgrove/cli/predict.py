@@ -12,6 +12,7 @@ from symgrove.cli.options import Data, Dates, Decimal, InputFormat, ModelFile, S
 from symgrove.cli.outputs import check_output, print_bytes, writing
 
 if TYPE_CHECKING:
+    from symgrove.cli.tables import DataTable
     from symgrove.estimators.base import Estimator
 
 
@@ -40,6 +41,7 @@ def predict(
 ) -> None:
     """Predict the rows of a table, whose values may be missing, and whose categories may be new."""
     with clean_errors():
+        from symgrove.cli.large_tables import data_set_of, free_names, predict_data_set
         from symgrove.cli.preparation import rows_for
         from symgrove.cli.tables import TableFormat, format_of, read_table, table_as_bytes
 
@@ -48,7 +50,15 @@ def predict(
         check_output(output, {"the model": model, "the data": data})
         kind = format_of(output, output_format)
         estimator = read_model(model)
-        table = read_table(data, TableFormat(input_format, separator, sheet, decimal, dates))
+        form = TableFormat(input_format, separator, sheet, decimal, dates)
+        files = data_set_of(data, form)
+        if files is not None:
+            if as_json:
+                raise ValueError("--json is for tables in memory; predictions of a data set go to a file.")
+            own = _OfTables(estimator, probabilities=probabilities, spread=spread, interval=interval)
+            predict_data_set(files, output, kind, own, only=only)
+            return
+        table = read_table(data, form)
         X, rows, notes = rows_for(estimator, table)
         for note in notes:
             tell(f"note: {note}")
@@ -56,12 +66,8 @@ def predict(
         # What is only passed on stays as it was written; Parquet and Excel want numbers.
         has_types = as_json or kind in ("parquet", "xlsx")
         kept = {} if only else {n: _typed(table, n) if has_types else v for n, v in table.given.items()}
-        taken = {name.lower() for name in kept}
-        for name, values in columns.items():
-            free = name
-            while free.lower() in taken:
-                free += "_"
-            kept[free] = _spread_out(values, rows, table.n_rows)
+        for name, values in free_names(columns, list(kept)).items():
+            kept[name] = _spread_out(values, rows, table.n_rows)
         if as_json:
             print_json(kept)
         elif output == "-":
@@ -70,6 +76,25 @@ def predict(
             content = table_as_bytes(kept, kind, output)
             with writing(output) as temporary:
                 temporary.write_bytes(content)
+
+
+class _OfTables:
+    """Columns of answers for tables, one after the other; what must be told is told once."""
+
+    def __init__(self, estimator: Estimator, **wanted: Any) -> None:
+        self.estimator, self.wanted = estimator, wanted
+        self.told: set[str] = set()
+
+    def __call__(self, table: DataTable) -> dict[str, list[Any]]:
+        from symgrove.cli.preparation import rows_for
+
+        X, rows, notes = rows_for(self.estimator, table)
+        for note in notes:
+            if note not in self.told:
+                tell(f"note: {note}")
+        self.told |= {*notes}
+        columns = _answers(self.estimator, X, **self.wanted)
+        return {name: _spread_out(values, rows, table.n_rows) for name, values in columns.items()}
 
 
 def _answers(

@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from symgrove._checks import numeric_vector
 from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.input import columns_of
+from symgrove.estimators.lazily import lazily
 from symgrove.estimators.parameters import with_parameters
 from symgrove.estimators.sklearn_types import ClassifierMixin
 from symgrove.estimators.told import ShownErrors
@@ -21,6 +22,14 @@ from symgrove.models.model import LeftOut
 from symgrove.models.plan import Plan
 from symgrove.models.probabilities import Correction, fit_correction
 from symgrove.models.task import Task, encode_labels
+
+
+def _columns_of_shares(estimator: Classifier) -> list[Any]:
+    return list(estimator.classes_)
+
+
+def _columns_of_decision(estimator: Classifier) -> list[Any] | None:
+    return None if estimator.classes_.size == 2 else list(estimator.classes_)
 
 
 @with_parameters
@@ -76,6 +85,7 @@ class Classifier(ClassifierMixin, Estimator):
         model = self._fitted_model()
         return model.plan(type(self).__name__, columns_of(self), getattr(self, "_uncertainty", None))
 
+    @lazily(_columns_of_shares)
     def predict_proba(self, X: Any) -> Matrix:
         """Shares of the classes: of votes, or of mean scores divided by their sum; corrected if calibrated.
 
@@ -88,11 +98,13 @@ class Classifier(ClassifierMixin, Estimator):
         correction = getattr(self, "_uncertainty", None)
         return shares if correction is None else correction.apply(shares)
 
+    @lazily(_columns_of_decision)
     def decision_function(self, X: Any) -> Matrix:
         """Two classes: share of the second class, as `predict_proba` gives it, minus one half. More: as that."""
         shares = self.predict_proba(X)
         return shares[:, 1] - THRESHOLD if self.classes_.size == 2 else shares
 
+    @lazily(lambda *_: None)
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each row."""
         shares = self.predict_proba(X)

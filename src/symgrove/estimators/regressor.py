@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from symgrove._checks import check_number, numeric_vector
 from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.input import check_no_dates, columns_of
+from symgrove.estimators.lazily import lazily
 from symgrove.estimators.parameters import check_choice, with_parameters
 from symgrove.estimators.sklearn_types import RegressorMixin
 from symgrove.estimators.told import ShownErrors
@@ -29,8 +30,22 @@ from symgrove.models.target_transform import learn_transform
 from symgrove.models.task import Regression, Task, encode_numbers
 
 METHODS = ("auto", *SOURCES)
+QUANTILES = (0.05, 0.5, 0.95)
 _ONE_EACH = "Fit a model for each column."
 ROWS_AT_A_TIME = 4096  # whose members are brought back into units
+
+
+def _columns_of_prediction(estimator: Estimator, return_std: bool = False) -> Sequence[Any] | None:
+    if return_std:
+        raise ValueError("return_std=True gives two arrays, which dask collections are not; predict arrays or frames.")
+    targets = estimator.model_.task.targets
+    return None if targets is None else list(targets)
+
+
+def _columns_of_quantiles(
+    estimator: Estimator, quantiles: Sequence[float] = QUANTILES, method: str = "auto"
+) -> Sequence[Any]:
+    return [f"{level:g}" for level in np.atleast_1d(quantiles).tolist()]
 
 
 @with_parameters
@@ -97,12 +112,14 @@ class Regressor(RegressorMixin, Estimator):
         best = self._intervals.best
         return model.plan(type(self).__name__, columns_of(self), intervals=None if best is None else best.scores)
 
+    @lazily(_columns_of_prediction)
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """What the members predict together: their mean, or however else they are combined.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Of Dask's collections the prediction is one too, and is not computed yet.
         return_std : bool, default=False
             Also return the standard deviation of the members' predictions on each row.
 
@@ -124,6 +141,7 @@ class Regressor(RegressorMixin, Estimator):
             return tuple(np.stack(own, axis=1) for own in zip(*each, strict=True))
         return self.model_.task.as_users_see(self.model_.predict(X, self._n_threads()))
 
+    @lazily(lambda *_, **__: ("lower", "upper"))
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> Matrix:
         """Intervals that new values fall into with a given probability.
 
@@ -150,7 +168,8 @@ class Regressor(RegressorMixin, Estimator):
         reach = factor * scores.widths.of(spread)
         return self._ends_in_units(np.stack([prediction - reach, prediction + reach], axis=1))
 
-    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), method: str = "auto") -> Matrix:
+    @lazily(_columns_of_quantiles)
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = QUANTILES, method: str = "auto") -> Matrix:
         """Quantiles of the target, from the same residuals as intervals, with their signs.
 
         Parameters

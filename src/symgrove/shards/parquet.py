@@ -7,7 +7,7 @@ reads its own rows and skips the others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from symgrove.shards.pieces import GivenColumns, RawPiece, rows_of_a_piece
 
 BYTES_READ_AT_A_TIME = 1 << 20  # of each column
 BYTES_OF_A_NUMBER, BYTES_OF_A_TEXT = 8, 64
+MOST_GROUPS = 16  # that some rows are taken from
 ENDINGS = (".parquet", ".pq")
 
 
@@ -69,6 +70,26 @@ class ParquetFiles:
         """That have rows."""
         return len({group.path for group in self.groups})
 
+    def record_batches(self, n_at_a_time: int, names: Sequence[str] | None = None) -> Iterator[Any]:
+        """All rows, some at a time, as pyarrow has them."""
+        for path in dict.fromkeys(group.path for group in self.groups):
+            with _opened(path) as file:
+                yield from file.iter_batches(batch_size=n_at_a_time, columns=None if names is None else list(names))
+
+    def some_rows(self, names: Sequence[str], n_rows: int, labels: ParquetColumns) -> dict[str, NDArray[Any]]:
+        """So many rows, from the beginnings of row groups in all parts."""
+        groups = self.groups[:: max(1, len(self.groups) // MOST_GROUPS)]
+        n_of_each = -(-n_rows // len(groups))
+        found: list[dict[str, NDArray[Any]]] = []
+        for group in groups:
+            own = {"batch_size": n_of_each, "row_groups": [group.number], "columns": list(names)}
+            with _opened(group.path) as file:
+                batch = next(file.iter_batches(**own))
+            found.append(
+                {n: _values(self, n, batch.column(n), is_whole=labels.is_whole and n in labels.columns) for n in names}
+            )
+        return _joined(found)
+
     def columns(self, names: Sequence[str]) -> ParquetColumns:
         """Some of the columns, as X or y of a fit."""
         for name in names:
@@ -90,6 +111,20 @@ class ParquetColumns:
 
     files: ParquetFiles
     columns: tuple[str, ...]
+    is_whole: bool = False  # numbers are given as whole ones: labels
+
+    def of_whole_numbers(self) -> ParquetColumns:
+        """The same, numbers as labels."""
+        return replace(self, is_whole=True)
+
+    def of(self, columns: dict[str, NDArray[Any]]) -> GivenColumns:
+        """Such columns in memory."""
+        return GivenColumns(columns, len(next(iter(columns.values()))))
+
+    def batches(self, n_at_a_time: int) -> Iterator[dict[str, NDArray[Any]]]:
+        """All rows of these columns, some at a time, in this process."""
+        for batch in self.files.record_batches(n_at_a_time, self.columns):
+            yield {name: _values(self.files, name, batch.column(name)) for name in self.columns}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,12 +172,18 @@ def open_parquet(pattern: str) -> ParquetFiles:
     )
 
 
+def _opened(path: str) -> Any:
+    """A file that is read as it is needed, not row group by row group."""
+    parquet, _ = _modules()
+    return parquet.ParquetFile(path, buffer_size=BYTES_READ_AT_A_TIME, pre_buffer=False)
+
+
 def _modules() -> tuple[Any, Any]:
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError("Parquet files need pyarrow, which is not installed. Install symgrove[dask].") from error
+        raise ImportError("Parquet files need pyarrow, which is not installed. Install symgrove[parquet].") from error
     return pyarrow.parquet, pyarrow
 
 
@@ -272,12 +313,11 @@ class ParquetBlock:
                 return
 
     def _batches(self, skipped: int) -> Iterator[dict[str, NDArray[Any]]]:
-        parquet, _ = _modules()
         for group in self.groups:
             if skipped >= group.n_rows:
                 skipped -= group.n_rows
                 continue
-            with parquet.ParquetFile(group.path, buffer_size=BYTES_READ_AT_A_TIME, pre_buffer=False) as file:
+            with _opened(group.path) as file:
                 own = {"batch_size": self.n_at_once, "row_groups": [group.number], "columns": list(self.names)}
                 for batch in file.iter_batches(**own, use_threads=False):
                     if skipped >= batch.num_rows:
@@ -287,12 +327,21 @@ class ParquetBlock:
                     yield {name: self._values(name, rest.column(name)) for name in self.names}
 
     def _values(self, name: str, column: Any) -> NDArray[Any]:
-        files = self.source.X.files
-        if name in files.texts:
-            return _texts(column)
-        if name in self.source.y.columns and name in files.whole and not column.null_count:
-            return np.asarray(column.to_numpy(zero_copy_only=False))  # labels stay whole numbers
-        return np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+        y = self.source.y
+        is_label = name in y.columns and (y.is_whole or name in y.files.whole)
+        return _values(y.files, name, column, is_whole=is_label)
+
+
+def _values(files: ParquetFiles, name: str, column: Any, *, is_whole: bool = False) -> NDArray[Any]:
+    """A column of some rows: numbers, NaN where there is none, or texts."""
+    if name in files.texts:
+        return _texts(column)
+    found = np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+    if not is_whole or column.null_count:
+        return found
+    return (
+        found.astype(np.int64) if np.all(np.abs(found) < 2**53) else np.asarray(column.to_numpy(zero_copy_only=False))
+    )
 
 
 def _texts(column: Any) -> NDArray[Any]:
