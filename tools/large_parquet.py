@@ -64,7 +64,8 @@ class Memory(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.peak, self.n_processes, self.is_over = 0, 0, threading.Event()
+        self.sizes: list[int] = []
+        self.is_over = threading.Event()
 
     def run(self) -> None:
         """Look, until it is over."""
@@ -76,8 +77,8 @@ class Memory(threading.Thread):
                     sizes.append(process.memory_info().rss)
                 except psutil.NoSuchProcess:
                     continue
-            if sum(sizes) > self.peak:
-                self.peak, self.n_processes = sum(sizes), len(sizes)
+            if sum(sizes) > sum(self.sizes):
+                self.sizes = sizes
 
 
 def timed_passes() -> list[dict[str, Any]]:
@@ -112,8 +113,8 @@ def fit(folder: Path, parameters: dict[str, Any]) -> dict[str, Any]:
         "parameters": {name: value for name, value in parameters.items() if name != "verbose"},
         "seconds": round(seconds, 1),
         "passes": passes,
-        "peak_gigabytes": round(memory.peak / 1e9, 2),
-        "processes": memory.n_processes,
+        "peak_gigabytes": round(sum(memory.sizes) / 1e9, 2),
+        "of_each_process": [round(size / 1e9, 2) for size in memory.sizes],
         "generations": model.n_generations_,
         "weights": {name: round(weight, 3) for name, weight in model.stacking_weights_.items()},
         "terms": int(model.model_.heaviest.programs.size) if isinstance(model.model_, Stack) else 0,

@@ -188,45 +188,33 @@ def free_names(columns: dict[str, list[Any]], taken: Sequence[str]) -> dict[str,
 
 @contextmanager
 def _parquet_writer(path: Path) -> Iterator[Callable[..., None]]:
-    """Columns that are passed on stay what they were."""
+    """Columns that are passed on stay what they were; the first rows tell the types of predictions."""
     parquet, arrow = arrow_modules()
-    writers: list[Any] = []
+    with ExitStack() as stack:
+        writer: Any = None
 
-    def write(batch: Any, table: DataTable, columns: dict[str, list[Any]], only: bool) -> None:
-        arrays = [] if only else list(batch.columns)
-        names = [] if only else list(batch.schema.names)
-        types = {name: float if _is_number(values) else str for name, values in columns.items()}
-        for name, values in columns.items():
-            known = arrow.float64() if types[name] is float else arrow.string()
-            arrays.append(arrow.array(values, type=known))
-            names.append(name)
-        own = arrow.RecordBatch.from_arrays(arrays, names=names)
-        if not writers:
-            writers.append(parquet.ParquetWriter(path, own.schema))
-        writers[0].write_batch(own)
+        def write(batch: Any, table: DataTable, columns: dict[str, list[Any]], only: bool) -> None:
+            nonlocal writer
+            kept = {} if only else dict(zip(batch.schema.names, batch.columns, strict=True))
+            own = arrow.table({**kept, **{name: arrow.array(values) for name, values in columns.items()}})
+            if writer is None:
+                writer = stack.enter_context(parquet.ParquetWriter(path, own.schema))
+            writer.write_table(own.cast(writer.schema))
 
-    try:
         yield write
-    finally:
-        for writer in writers:
-            writer.close()
 
 
 @contextmanager
 def _text_writer(path: Path, kind: str, name: str) -> Iterator[Callable[..., None]]:
-    with ExitStack() as stack:
-        is_packed = name.lower().endswith(".gz")
-        file = stack.enter_context(gzip.open(path, "wb") if is_packed else path.open("wb"))
+    opened: Callable[..., Any] = gzip.open if name.lower().endswith(".gz") else open
+    with opened(path, "wb") as file:
         is_begun = False
 
         def write(batch: Any, table: DataTable, columns: dict[str, list[Any]], only: bool) -> None:
             nonlocal is_begun
-            content = table_as_bytes(columns if only else {**table.given, **columns}, kind)
-            file.write(content.partition(b"\n")[2] if is_begun else content)
+            kept = columns if only else {**table.given, **columns}
+            header = table_as_bytes({name: [] for name in kept}, kind)
+            file.write(table_as_bytes(kept, kind)[len(header) if is_begun else 0 :])
             is_begun = True
 
         yield write
-
-
-def _is_number(values: list[Any]) -> bool:
-    return all(value is None or isinstance(value, float) for value in values)
