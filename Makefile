@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-studio test-lowest check lint format bench paper results verify-results test-gpu bench-gpu small-and-noisy ablations many-rows clean
+.PHONY: help demo system-programs test test-slow test-studio test-lowest check lint format bench paper results verify-results test-gpu bench-gpu small-and-noisy ablations many-rows bench-large clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -107,6 +107,10 @@ $(VENV)/.ready-tables: $(VENV)/.ready
 
 many-rows: $(VENV)/.ready-tables  ## time, memory and error from 50 to 1,000,000 rows beside boosted trees, into docs/many-rows.md (half a day; resumes; needs the data)
 	$(BIN)/python tools/many_rows.py
+
+bench-large: $(VENV)/.ready  ## Grove on Parquet files of GIGABYTES (20) in build/large: seconds, passes, memory of all processes
+	test -d build/large || $(BIN)/python tools/large_parquet.py make build/large --gigabytes $(or $(GIGABYTES),20)
+	$(BIN)/python tools/large_parquet.py fit build/large --jobs 2 --memory-budget 1000000000
 
 clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

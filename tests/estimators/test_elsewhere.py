@@ -183,6 +183,13 @@ def test_texts_in_a_frame_are_named():
         Regressor(**TINY).fit(own, chunked(Y, 2000))
 
 
+def test_texts_that_name_rows_are_refused(monkeypatch):
+    monkeypatch.setattr(elsewhere, "MOST_TEXTS", 50)
+    own = dd.from_pandas(frame().assign(name=[f"row {i}" for i in range(N_ROWS)]), npartitions=3)
+    with pytest.raises(ValueError, match="column 'name' of categories has more than 50 different values"):
+        Regressor(**TINY, categorical_features=["kind", "name"]).fit(own, chunked(Y, 2000))
+
+
 def test_other_methods_say_that_they_need_rows_in_memory():
     with pytest.raises(ValueError, match="X is a dask collection; TwoSEGPRegressor needs all rows in memory"):
         sg.TwoSEGPRegressor().fit(chunked(X, 2000), chunked(Y, 2000))

@@ -19,6 +19,7 @@ from symgrove.cli.tables import DataTable, TableFormat, format_of, table_as_byte
 from symgrove.cli.target import MOST_CLASSES
 from symgrove.cli.troubles import Troubles
 from symgrove.cli.typed_tables import arrow_modules
+from symgrove.models.seen_rows import MOST_ROWS
 from symgrove.shards.parquet import ParquetColumns, ParquetFiles, open_parquet
 
 if TYPE_CHECKING:
@@ -63,9 +64,11 @@ def available_memory() -> int:
 
 
 def tell_where(files: ParquetFiles, n_processes: int) -> None:
-    """That rows are not read into memory."""
-    what = f"{files.n_files} file{'s' if files.n_files > 1 else ''} of {files.n_bytes / 1e9:.3g} GB"
-    tell(f"{files.n_rows:,} rows stay in {what}, which {n_processes} processes go through (docs/cluster.md)")
+    """That rows are not read into memory, but for few."""
+    what = f"{files.n_rows:,} rows in {files.n_files} file{'s' if files.n_files > 1 else ''}"
+    if files.n_rows > MOST_ROWS:
+        what += f" of {files.n_bytes / 1e9:.3g} GB; they stay there, and {n_processes} processes go through them"
+    tell(what)
 
 
 def prepare_data_set(files: ParquetFiles, wanted: TableOptions, more_categorical: Sequence[str] = ()) -> Prepared:

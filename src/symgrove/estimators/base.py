@@ -309,7 +309,7 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
             model = model.with_left_out(left_out)
             set_out_of_bag(self, problem, left_out)
             self._outside = pack_samples(outside, training.positions)
-        model = model.having_seen(training.X, training.targets)
+        model = model.having_seen(training.X, training.targets, problem.part_of)
         self.model_: Model = model
         self.ensemble_ = model.members(self._names)
         owners = [] if self.columns_.is_plain else [self.columns_.owners]

@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 Matrix = NDArray[np.float64]
 SHARE_OF_WORKERS = 0.3  # of the memory that workers may use, for rows that they keep
 ROOM_WITHOUT_LIMIT = 1 << 30  # where nobody has set a limit
+MOST_TEXTS = 100_000  # of a column that are counted, 30 of which are features
+TOO_MANY_TEXTS = (
+    "column {!r} of categories has more than {:,} different values, which name rows rather than kinds. Leave it "
+    "out, or make fewer categories of it."
+)
 
 
 class Elsewhere(NamedTuple):
@@ -203,6 +208,7 @@ class PieceRules:
 class ColumnLook(NamedTuple):
     """What some rows show of a column."""
 
+    name: str
     n_missing: int
     sketches: tuple[Sketch, ...] = ()
     counts: dict[str, int] | None = None
@@ -211,7 +217,7 @@ class ColumnLook(NamedTuple):
         counts = None
         if self.counts is not None and other.counts is not None:
             counts = {c: self.counts.get(c, 0) + other.counts.get(c, 0) for c in {**self.counts, **other.counts}}
-        return ColumnLook(self.n_missing + other.n_missing, self.sketches + other.sketches, counts)
+        return ColumnLook(self.name, self.n_missing + other.n_missing, self.sketches + other.sketches, counts)
 
     def thinned(self) -> ColumnLook:
         """With one sketch."""
@@ -249,6 +255,10 @@ class Look(NamedTuple):
     def __add__(self, other: Look) -> Look:  # type: ignore[override]
         if self.trouble is not None or other.trouble is not None:
             return self if self.trouble is not None else other
+        columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
+        for column in columns:
+            if column.counts is not None and len(column.counts) > MOST_TEXTS:
+                return Look(trouble=ValueError(TOO_MANY_TEXTS.format(column.name, MOST_TEXTS)))
         labels, counts = self.labels, self.counts
         if labels is not None and other.labels is not None:
             labels, place = np.unique(np.concatenate([labels, other.labels]), return_inverse=True)
@@ -257,7 +267,7 @@ class Look(NamedTuple):
         facts = [own.facts for own in (self, other) if own.facts is not None]
         return Look(
             self.n_rows + other.n_rows,
-            tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)),
+            columns,
             _ends(self.ends, other.ends),
             _joined(self.points, other.points),
             labels,
@@ -320,9 +330,9 @@ def _column_look(column: TableColumn, values: Matrix, weight: Matrix | None) -> 
     is_missing = np.isnan(values)
     n_missing = int(is_missing.sum())
     if column.categories is None:
-        return ColumnLook(n_missing, (Sketch.of(np.asarray(values), weight),))
+        return ColumnLook(column.name, n_missing, (Sketch.of(np.asarray(values), weight),))
     counts = np.bincount(values[~is_missing].astype(np.intp), minlength=len(column.categories)).tolist()
-    return ColumnLook(n_missing, (), {c: n for c, n in zip(column.categories, counts, strict=True) if n})
+    return ColumnLook(column.name, n_missing, (), {c: n for c, n in zip(column.categories, counts, strict=True) if n})
 
 
 def _complete(y: NDArray[Any]) -> NDArray[Any]:
@@ -365,6 +375,8 @@ def look_at_all(blocks: Blocks, rules: PieceRules) -> tuple[list[Look], Look]:
             raise own.trouble
         found.append(own or Look())
     everything = reduce(add, (own for own in found if own.columns))
+    if everything.trouble is not None:  # of texts, which no block alone has too many of
+        raise everything.trouble
     if not everything.n_rows:
         raise ValueError(NO_WEIGHT)
     return found, everything

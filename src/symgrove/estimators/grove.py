@@ -369,7 +369,7 @@ class GroveEstimator(Estimator):
     def _set_fitted(self, problem: Problem, finished: Finished) -> None:
         if not problem.training.is_here:  # what follows asks for some rows only
             known = problem.training.take(self._rows_to_hide(problem))
-            problem = problem._replace(training=known, is_part=True)
+            problem = problem._replace(training=known, part_of=problem.training.n_rows)
         super()._set_fitted(problem, finished)
         own = finished.attributes
         self.stacking_weights_: dict[str, float] = own["stacking_weights_"]

@@ -216,8 +216,8 @@ class Problem(NamedTuple):
         Bytes of these rows that are not the user's own arrays.
     hidden : (n_hidden,) or None
         Training rows, by place, that an evolution is to be judged by and does not see.
-    is_part : bool
-        Whether the fit had more rows to train on than these.
+    part_of : int or None
+        How many rows the fit had to train on, if these are only some of them.
     """
 
     training: Rows
@@ -230,7 +230,7 @@ class Problem(NamedTuple):
     n_given: int = 0
     n_copied: int = 0
     hidden: NDArray[np.intp] | None = None
-    is_part: bool = False
+    part_of: int | None = None
 
 
 def split(rows: Rows, fraction: float, seed: int, purpose: str, task: Task) -> tuple[Rows, Rows]:
@@ -257,6 +257,6 @@ def rows_seen(problem: Problem) -> dict[str, Any]:
     used = [problem.training, *([problem.held_out] if problem.held_out is not None else [])]
     kept_out = problem.kept_out
     return {
-        "fit": None if problem.is_part else seen_rows([(rows.X, rows.given_targets) for rows in used]),
+        "fit": None if problem.part_of is not None else seen_rows([(rows.X, rows.given_targets) for rows in used]),
         "calibration": None if kept_out is None else seen_rows([(kept_out.X, kept_out.given_targets)]),
     }

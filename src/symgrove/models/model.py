@@ -84,14 +84,17 @@ class Model(ABC):
         """Whether formulas are log odds, or logarithms of predictions."""
         return False
 
-    def having_seen(self, X: Matrix, targets: Matrix) -> Self:
-        """The model, knowing of its training rows what showing formulas takes; `targets` is (n_targets, n_rows)."""
+    def having_seen(self, X: Matrix, targets: Matrix, part_of: int | None = None) -> Self:
+        """The model, knowing of its training rows what showing formulas takes; `targets` is (n_targets, n_rows).
+
+        `part_of`: how many rows there were, if these are only some.
+        """
         rows = some_rows(len(X))
         residuals = None
         if self.task.classes is None and not self.has_link:
             residuals = targets[:, rows] - self.predict(X[rows])
         known = 1.0 if self.has_link else 0.5
-        return self.with_reading(reading_of(X[rows], targets[:, rows], residuals, known, len(X)))
+        return self.with_reading(reading_of(X[rows], targets[:, rows], residuals, known, part_of or len(X)))
 
     @abstractmethod
     def predict(self, X: Matrix, n_threads: int = 1) -> Matrix:

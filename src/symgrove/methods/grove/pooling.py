@@ -104,7 +104,11 @@ def sums_of_each(teams: Teams, uses: Uses, rows: Rows, units: TargetUnits, how: 
         root = np.sqrt(_weight(rows, block))
         target = _in_units(rows, block, units) * root
         for i, own in enumerate(terms):
-            phi = np.vstack([np.ones((1, values.shape[1])), values[own]]) * root
+            phi = np.empty((own.size + 1, values.shape[1]))  # one copy: values are many
+            phi[0] = root
+            np.take(values, own, axis=0, out=phi[1:])
+            if rows.weight is not None:
+                phi[1:] *= root
             gram[i] += product(phi, phi.T)
             first[i] += product(phi, target.T)
         squares += (target**2).sum(axis=1)
