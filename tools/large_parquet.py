@@ -59,6 +59,17 @@ def make(folder: Path, gigabytes: float) -> None:
     print(f"{n_groups * ROWS_OF_A_GROUP:,} rows in {-(-n_groups // of_a_file)} files")
 
 
+def own_processes() -> list[psutil.Process]:
+    """This process and its children."""
+    own = psutil.Process(os.getpid())
+    return [own, *own.children(recursive=True)]
+
+
+def seconds_of_processors() -> float:
+    """That they have used: on a machine that is shared they say more than the clock."""
+    return sum(sum(process.cpu_times()[:2]) for process in own_processes())
+
+
 class Memory(threading.Thread):
     """The largest sum of resident memory of this process and its children."""
 
@@ -69,10 +80,9 @@ class Memory(threading.Thread):
 
     def run(self) -> None:
         """Look, until it is over."""
-        own = psutil.Process(os.getpid())
         while not self.is_over.wait(SECONDS_BETWEEN_LOOKS):
             sizes = []
-            for process in [own, *own.children(recursive=True)]:
+            for process in own_processes():
                 try:
                     sizes.append(process.memory_info().rss)
                 except psutil.NoSuchProcess:
@@ -87,10 +97,11 @@ def timed_passes() -> list[dict[str, Any]]:
     of_blocks = Blocks.map
 
     def noting(self: Blocks, function: Any, *arguments: Any, **more: Any) -> Any:
-        start = time.perf_counter()
+        start, used = time.perf_counter(), seconds_of_processors()
         yield from of_blocks(self, function, *arguments, **more)
         what = [function.__name__.strip("_"), *(a.__name__ for a in arguments[:1] if callable(a))]
-        passes.append({"pass": " ".join(what), "seconds": round(time.perf_counter() - start, 1)})
+        seconds = time.perf_counter() - start, seconds_of_processors() - used
+        passes.append({"pass": " ".join(what), "seconds": round(seconds[0], 1), "of_processors": round(seconds[1], 1)})
 
     Blocks.map = noting  # type: ignore[method-assign]
     return passes
@@ -112,6 +123,7 @@ def fit(folder: Path, parameters: dict[str, Any]) -> dict[str, Any]:
         "gigabytes": round(files.n_bytes / 1e9, 2),
         "parameters": {name: value for name, value in parameters.items() if name != "verbose"},
         "seconds": round(seconds, 1),
+        "processors": os.cpu_count(),
         "passes": passes,
         "peak_gigabytes": round(sum(memory.sizes) / 1e9, 2),
         "of_each_process": [round(size / 1e9, 2) for size in memory.sizes],

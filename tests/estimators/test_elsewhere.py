@@ -115,6 +115,13 @@ def test_columns_of_frames_and_of_parquet_files_are_those_of_a_frame_in_memory(t
     assert read.columns_ == there.columns_
 
 
+def test_columns_of_an_array_may_hold_categories():
+    own = np.column_stack([X[:, :3], np.digitize(X[:, 3], [-1, 1])])
+    model = Regressor(**TINY, random_state=0, categorical_features=[3]).fit(chunked(own, 2000), chunked(Y, 2000))
+    assert model.columns_.labels[3:] == ["[x3 is 0]", "[x3 is 1]", "[x3 is 2]"]
+    assert model.score(own, Y) > 0.9
+
+
 @pytest.mark.parametrize(
     "more", [{"loss": "absolute"}, {"loss": "poisson"}, {"target_transform": "log"}, {"calibration": 0.2}], ids=str
 )
@@ -161,6 +168,7 @@ def spoiled(row, column, value):
         ((X, np.where(np.arange(N_ROWS) == 8000, np.nan, Y)), "Input y contains NaN"),
         ((X, Y[:-1]), "inconsistent numbers of samples: \\[9000, 8999\\]"),
         ((X, Y, np.where(np.arange(N_ROWS) == 8000, -1.0, 1.0)), "sample_weight .* row 8000 has -1.0"),
+        ((X[0], Y), "X must be a matrix or a frame"),
         ((X, Y, np.zeros(N_ROWS)), "sample_weight is zero on every row"),
         ((X, 1e120 * Y), "y has values above 1e\\+100"),
     ],

@@ -64,7 +64,6 @@ class Elsewhere(NamedTuple):
     X: Any
     y: Any
     table: Table
-    has_weight: bool
     has_room: bool
 
 
@@ -98,8 +97,7 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
             return
         with Table(cluster, source) as table:
             has_room = source.reads_again or source.keeps
-            has_weight = sample_weight is not None or getattr(X, "weight", None) is not None
-            yield Elsewhere(_empty(X), _empty(y if y is not None else X.y), table, has_weight, has_room), None, None
+            yield Elsewhere(_empty(X), _empty(y if y is not None else X.y), table, has_room), None, None
 
 
 def _room(estimator: Estimator, cluster: Cluster) -> int:
@@ -120,6 +118,8 @@ def _source_of(X: Any, y: Any, sample_weight: Any, room: int, cluster: Cluster) 
         return ParquetSource(X, y, weight, room)
     if getattr(X, "ndim", 2) != 2:
         raise ValueError(f"X must be a matrix or a frame, got an array of shape {X.shape}. Reshape your data.")
+    if sample_weight is not None and not np.ndim(sample_weight):
+        raise ValueError(f"sample_weight must be a number for each row, got {sample_weight!r}.")
     parts = [None if own is None else chunks_of(own, cluster.client) for own in (X, y, sample_weight)]
     sizes = [own.n_rows for own in parts if own is not None]
     if len(set(sizes)) > 1:
@@ -439,7 +439,8 @@ def note_names(estimator: Estimator, given: Elsewhere) -> tuple[tuple[bool, ...]
     X = given.X
     if not hasattr(X, "columns"):
         validate_data(estimator, np.empty((1, X.shape[1])), skip_check_array=True)
-        return None, feature_labels(X.shape[1])
+        found = categorical_columns(estimator.categorical_features, X, X.shape[1])
+        return tuple(found) if any(found) else None, feature_labels(X.shape[1])
     check_names(X.columns)
     validate_data(estimator, X, skip_check_array=True)
     if isinstance(X, GivenColumns):
