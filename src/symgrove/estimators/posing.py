@@ -22,6 +22,7 @@ from symgrove.estimators.parameters import early_stopping_of
 from symgrove.estimators.resuming import seed_of
 from symgrove.evolution import checkpoint as checkpoints
 from symgrove.evolution.checkpoint import Checkpoint
+from symgrove.evolution.progress import say
 from symgrove.methods.memory import copied_bytes
 from symgrove.methods.problem import Problem, Rows, TrainingRows, split
 from symgrove.methods.spread_rows import Blocks, SpreadRows, look_at
@@ -88,6 +89,8 @@ def _pose_elsewhere(estimator: Estimator, given: Elsewhere) -> tuple[Problem, Ch
     is_simple = is_numeric and estimator.calibration is None and getattr(estimator, "target_transform", None) is None
     rules = PieceRules(type(estimator), categorical, target, is_numeric, is_simple, _is_resumed(estimator))
     raw = Blocks(given.table, AsGiven(), has_room=given.has_room)
+    if estimator.verbose:
+        say(type(estimator).__name__, f"a look at {given.table.n_rows:,} rows")
     found, look = look_at_all(raw, rules)
     estimator._compile()
     task = _task_of(estimator, look)

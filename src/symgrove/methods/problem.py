@@ -24,7 +24,7 @@ _PARAMETERS = {
 }
 
 
-def _nothing() -> None:
+def _nothing(*_: Any) -> None:
     pass
 
 
@@ -37,10 +37,13 @@ class HowToPass:
     n_threads : int
     check : callable
         Called often; it may raise.
+    tell : callable
+        Of rows elsewhere: called with the share of the pass that is done.
     """
 
     n_threads: int = 1
     check: Callable[[], None] = _nothing
+    tell: Callable[[float], None] = _nothing
 
 
 class TrainingRows(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,7 +224,11 @@ class SpreadRows:
     def fold(self, function: Callable[..., Sum], *arguments: Any, how: HowToPass) -> Sum:
         elsewhere = type(how)()
         found = self.blocks.map(summed, function, *arguments, elsewhere, check=how.check)
-        return reduce(add, (own for own in found if own is not None))
+        total: Any = None
+        for i, own in enumerate(found, start=1):
+            total = own if total is None else total if own is None else total + own
+            how.tell(i / len(self.sizes))
+        return cast("Sum", total)
 
     def standardization(self, *, by_blocks: bool) -> Standardization:
         return standardization_from(self.facts.features.mean, self.facts.features.spread)

@@ -125,7 +125,15 @@ def _how(settings: TeamSettings, around: Surroundings) -> RowPass:
         if around.interrupt.is_requested or time.perf_counter() > around.end:
             raise OutOfTime
 
-    return RowPass(settings.n_threads, check)
+    told = 0.0
+
+    def tell(share: float) -> None:
+        nonlocal told
+        if share < 1 and share >= told + 0.1:
+            told = share
+            around.tell(f"coefficients on all rows, {share:.0%} of a pass")
+
+    return RowPass(settings.n_threads, check, tell)
 
 
 def _settle(
