@@ -69,11 +69,12 @@ def frame(n_rows=N_ROWS):
     return own
 
 
-def test_chunks_workers_and_kinds_of_input_change_no_bit(passes):
+def test_chunks_workers_and_kinds_of_input_change_no_bit(passes, monkeypatch):
     expected = Regressor(**TINY, random_state=1).fit(HostSource(X, Y, WEIGHT), None).predict(X)
     assert passes == ["_looked", "_taken", "summed pool_sums"]
     given = chunked(X, 1000).rechunk((1000, 3)), chunked(Y, 777), chunked(WEIGHT, N_ROWS)
     assert np.array_equal(Regressor(**TINY, random_state=1).fit(*given).predict(X), expected)
+    monkeypatch.setattr(elsewhere, "SHARE_OF_BUDGET", 1e-3)  # no block is kept
     unknown = [part[da.ones(N_ROWS, chunks=part.chunks[0]) > 0] for part in (chunked(X, 4000), chunked(Y, 4000))]
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
@@ -96,7 +97,7 @@ def test_a_fit_is_as_good_as_one_in_memory():
     assert there._seen["fit"] is None
 
 
-def test_columns_of_frames_and_of_parquet_files_are_those_of_a_frame_in_memory(tmp_path):
+def test_columns_of_frames_and_of_parquet_files_are_those_of_a_frame_in_memory(tmp_path, monkeypatch):
     own = frame()
     here = Regressor(**TINY, random_state=1).fit(own, Y)
     there = Regressor(**TINY, random_state=1).fit(dd.from_pandas(own, npartitions=5), chunked(Y, 999))
@@ -109,7 +110,9 @@ def test_columns_of_frames_and_of_parquet_files_are_those_of_a_frame_in_memory(t
         pq.write_table(table[start:stop], tmp_path / f"part-{i}.parquet", row_group_size=1500)
     files = open_parquet(str(tmp_path / "part-*.parquet"))
     columns = files.columns([*own.columns]), files.columns(["target"]), files.columns(["weight"])
-    for more in ({}, {"memory_budget": 10**7 + 4}):  # kept by workers, and read again for each pass
+    for share in (0.5, 0.02, 0.0):  # workers keep all rows, some, and none
+        monkeypatch.setattr(elsewhere, "SHARE_OF_BUDGET", share)
+        more = {"memory_budget": 10**7}
         read = Regressor(**TINY, random_state=1, **more).fit(*columns)
         assert np.array_equal(read.predict(own), there.predict(own))
     assert read.columns_ == there.columns_

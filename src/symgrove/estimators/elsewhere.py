@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
 
 Matrix = NDArray[np.float64]
+SHARE_OF_BUDGET = 0.5  # of `memory_budget`, for rows that workers keep
 SHARE_OF_WORKERS = 0.3  # of the memory that workers may use, for rows that they keep
 ROOM_WITHOUT_LIMIT = 1 << 30  # where nobody has set a limit
 MOST_TEXTS = 100_000  # of a column that are counted, 30 of which are features
@@ -103,7 +104,7 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
 def _room(estimator: Estimator, cluster: Cluster) -> int:
     """Bytes that workers may keep of the rows."""
     if estimator.memory_budget is not None:
-        return int(estimator.memory_budget)
+        return int(SHARE_OF_BUDGET * estimator.memory_budget)
     limit = cluster.memory()
     return ROOM_WITHOUT_LIMIT if limit is None else int(SHARE_OF_WORKERS * limit)
 

@@ -11,7 +11,7 @@ from symgrove.shards.blocks import PANEL_ROWS
 
 # Rows and values of a piece, at most. Constants, because sums are made piece by piece.
 MOST_ROWS = 32 * PANEL_ROWS
-MOST_VALUES = 1 << 21
+MOST_VALUES = 1 << 19
 
 
 class RawPiece(NamedTuple):
