@@ -1,5 +1,10 @@
 """Rows that are not in memory: Dask's collections and Parquet files give what arrays give."""
 
+import os
+import random
+import signal
+import threading
+import time
 from dataclasses import replace
 
 import dask.array as da
@@ -241,3 +246,31 @@ def test_a_checkpoint_goes_on_with_the_same_rows_only(tmp_path):
     assert np.array_equal(resumed.predict(X), whole)
     with pytest.raises(ValueError, match="another"):
         Regressor(**TINY, random_state=0, checkpoint=path).fit(chunked(X, 2000), chunked(Y + 1e-9, 2000))
+
+
+@pytest.mark.slow
+def test_killed_workers_change_nothing(tmp_path):
+    table = pa.table({**{name: X[:, j] for j, name in enumerate("abcd")}, "y": Y})
+    for i in range(12):
+        pq.write_table(table, tmp_path / f"{i}.parquet")
+    files, rng = open_parquet(str(tmp_path)), random.Random(5)
+    given = files.columns([*"abcd"]), files.columns(["y"])
+    own = {**TINY, "n_estimators": 60, "max_terms": 30, "random_state": 0}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        Client(cluster) as client,
+        client.as_current(),
+    ):
+        begun = time.perf_counter()
+        expected = Regressor(**own).fit(*given).predict(frame()[[*"abcd"]].fillna(0))
+        seconds = time.perf_counter() - begun
+        for _ in range(5):
+            killed = threading.Timer(rng.uniform(0, seconds), _kill_one, [client, rng])
+            killed.start()
+            found = Regressor(**own).fit(*given).predict(frame()[[*"abcd"]].fillna(0))
+            killed.join()
+            assert np.array_equal(found, expected)
+
+
+def _kill_one(client, rng):
+    os.kill(rng.choice([*client.run(os.getpid).values()]), signal.SIGKILL)

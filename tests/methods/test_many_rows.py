@@ -17,6 +17,7 @@ from symgrove.methods.grove.plateau import JUDGED, Plateau
 from symgrove.methods.grove.pooling import levels_of, pool_sums, sums_of_each, sums_on_engine
 from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
 from symgrove.methods.grove.setup import to_teams
+from symgrove.methods.grove.turns import Others
 from symgrove.methods.problem import Rows
 from symgrove.models.task import encode_labels, encode_numbers
 from tests.naive import pooling as naive
@@ -257,3 +258,12 @@ def test_one_team_of_many_rows_knows_smaller_ones(rows):
     model = kind_of(sg.GroveRegressor)(**settings).fit(rows.X, rows.targets[0])
     assert [point.n_parts for point in model.size_path_] == [*range(model.ensemble_[0].n_terms, 0, -1)]
     np.testing.assert_allclose(model.size_path_[0].predict(rows.X), model.predict(rows.X))
+
+
+@pytest.mark.parametrize("hidden", [None, [0], [9], [0, 1, 2], [3, 4, 8], [7, 8, 9]])
+def test_others_are_all_rows_but_those_hidden(hidden):
+    own = Others(10, None if hidden is None else np.array(hidden))
+    expected = np.setdiff1d(np.arange(10), hidden or [])
+    assert own.size == expected.size
+    assert np.array_equal(own.places(np.arange(own.size)), expected)
+    assert np.array_equal(own.spread(3), expected[:: -(-expected.size // 3)])
