@@ -78,7 +78,7 @@ def test_chunks_workers_and_kinds_of_input_change_no_bit(passes, monkeypatch):
     expected = Regressor(**TINY, random_state=1).fit(HostSource(X, Y, WEIGHT), None).predict(X)
     assert passes == ["_looked", "_taken", "summed pool_sums"]
     given = chunked(X, 1000).rechunk((1000, 3)), chunked(Y, 777), chunked(WEIGHT, N_ROWS)
-    assert np.array_equal(Regressor(**TINY, random_state=1).fit(*given).predict(X), expected)
+    assert np.array_equal(Regressor(**TINY, random_state=1, engine="dask").fit(*given).predict(X), expected)
     monkeypatch.setattr(elsewhere, "SHARE_OF_BUDGET", 1e-3)  # no block is kept
     unknown = [part[da.ones(N_ROWS, chunks=part.chunks[0]) > 0] for part in (chunked(X, 4000), chunked(Y, 4000))]
     with (

@@ -105,8 +105,6 @@ def fit(
             given = large.prepare_data_set(files, wanted, categories_of(context.args))
         cls = estimator_class(method, given.task)
         own = {**parse_parameters(context.args, cls), **transform_of(transform_target, given.task)}
-        if files is not None and own.get("engine") == large.ENGINE:
-            del own["engine"]  # rows are there; few of them evolve, here
         control: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": 0 if quiet else 1}
         model, seconds = fitted(cls, given, {**own, **control}, is_quiet=quiet)
         if one_formula and model.stop_reason_ != "interrupted":

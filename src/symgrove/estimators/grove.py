@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from symgrove._checks import LARGEST_PROGRAM, MOST_PROGRAMS, MOST_SAMPLES, check_flag, check_number, check_whole
 from symgrove._deprecation import Renamed
+from symgrove.engines.registry import DEFAULT, is_far
 from symgrove.estimators.base import Estimator, Matrix
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
@@ -128,7 +129,8 @@ class GroveEstimator(Estimator):
             n_threads=problem.n_threads,
             memory_budget=self._room(problem),
             configuration=self.configuration,
-            engine=evaluation.engine,
+            # Where all rows are elsewhere, few of them evolve, here.
+            engine=evaluation.engine if problem.training.is_here or not is_far(evaluation.engine) else DEFAULT,
         )
 
     def _losses_of(self, training: TrainingRows) -> tuple[NamedLoss, ...]:
