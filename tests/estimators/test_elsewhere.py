@@ -18,6 +18,7 @@ from distributed import Client, LocalCluster
 
 import symgrove as sg
 from symgrove.estimators import elsewhere
+from symgrove.methods.grove import many_rows
 from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.spread_rows import Blocks
 from symgrove.shards import pieces
@@ -143,6 +144,15 @@ def test_losses_transforms_and_calibration(more, passes):
         assert model._held_out["n_rows"] == 1800
         ends = model.predict_interval(X, coverage=0.8, method="conformal")
         assert 0.77 < np.mean((ends[:, 0] <= y) & (ends[:, 1] >= y)) < 0.83
+
+
+def test_coefficients_of_some_panels_are_as_good(monkeypatch):
+    whole = Regressor(**TINY, random_state=1).fit(HostSource(X, Y), None)
+    n_terms = whole.model_.heaviest.programs.size
+    monkeypatch.setattr(many_rows, "MOST_PRODUCTS", N_ROWS * n_terms**2 / 1.5)
+    some = Regressor(**TINY, random_state=1).fit(HostSource(X, Y), None)
+    assert not np.array_equal(some.predict(X), whole.predict(X))
+    assert some.score(X, Y) == pytest.approx(whole.score(X, Y), abs=0.005)
 
 
 def test_several_targets():

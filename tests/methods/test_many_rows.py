@@ -10,7 +10,7 @@ import symgrove as sg
 from symgrove.estimators.posing import pose
 from symgrove.fitness.named_losses import Squared
 from symgrove.methods.base import nodes_of
-from symgrove.methods.grove import pooling
+from symgrove.methods.grove import many_rows, pooling
 from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.grove.many_rows import rows_to_hide
 from symgrove.methods.grove.plateau import JUDGED, Plateau
@@ -267,3 +267,28 @@ def test_others_are_all_rows_but_those_hidden(hidden):
     assert own.size == expected.size
     assert np.array_equal(own.places(np.arange(own.size)), expected)
     assert np.array_equal(own.spread(3), expected[:: -(-expected.size // 3)])
+
+
+def test_panels_are_left_out_of_sums_alike_in_all_rows_and_in_those_held_out(monkeypatch):
+    """As if there were only every third panel."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(9000, 3))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=9000)
+    model = sg.GroveRegressor(**{**TINY, "generations": 3}, strength="fixed", random_state=0).fit(X[:300], y[:300])
+    teams, everything = model.model_.levels[0], Rows(X, y[None], None, np.arange(9000))
+    monkeypatch.setattr(many_rows, "MOST_PRODUCTS", 9000 * teams.programs.size**2 / 2.5)
+    assert many_rows.panels_apart(9000, teams.programs.size) == 3
+    elsewhere = Elsewhere(*everything)
+    hidden = np.arange(0, 9000, 7)
+    parted, units = many_rows._Parted(elsewhere, everything.take(hidden)), units_of(everything, Squared())
+    some, rest = parted.sums(pool_sums, teams, units, RowPass())
+    kept = np.flatnonzero(np.isin(np.arange(9000) // 2048, [0, 3]))
+    expected = pool_sums(everything.take(kept), teams, units, RowPass())
+    assert np.array_equal(some.gram, expected.gram)
+    others = pool_sums(everything.take(np.setdiff1d(kept, hidden)), teams, units, RowPass())
+    assert np.allclose(rest.gram, others.gram)
+    assert rest.total == np.setdiff1d(kept, hidden).size
+
+
+class Elsewhere(Rows):
+    is_here = False

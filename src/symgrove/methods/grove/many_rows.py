@@ -9,11 +9,12 @@ coefficients once more, with the rows held out among the others
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,12 @@ from symgrove.evolution.stopping import OutOfTime
 from symgrove.fitness.named_losses import Squared
 from symgrove.methods.grove.configuration import ManyRows, Regime
 from symgrove.methods.grove.pooling import SHARE_OF_POOL, bytes_of_sums, levels_of, pool_sums
-from symgrove.methods.grove.settling import RowPass, step, sums_of, units_of
+from symgrove.methods.grove.settling import RowPass, TargetUnits, step, sums_of, units_of
 from symgrove.methods.grove.setup import TeamSettings
 from symgrove.methods.grove.strength import COEFFICIENTS, Chosen, Surroundings, grow
 from symgrove.methods.grove.weights import weigh
 from symgrove.methods.problem import Rows, TrainingRows
+from symgrove.models.row_blocks import FEWEST_ROWS
 from symgrove.models.stack import Stack
 from symgrove.models.task import Task
 from symgrove.models.teams import Teams
@@ -34,6 +36,9 @@ from symgrove.rng import stream
 
 Matrix = NDArray[np.float64]
 Positions = NDArray[np.intp]
+# Of terms with each other, over all rows: of rows elsewhere, so many are made at most. 30,000,000 rows with 1,800
+# terms, a quarter of an hour on two cores; nobody would see what more rows do to coefficients.
+MOST_PRODUCTS = 1e14
 
 
 def rows_to_hide(rows: TrainingRows, task: Task, seed: int, many: ManyRows) -> Positions:
@@ -58,6 +63,24 @@ class _Parted(NamedTuple):
 
     rows: TrainingRows
     held_out: Rows
+
+    def sums(self, function: Callable[..., Any], teams: Teams, units: TargetUnits, how: RowPass) -> tuple[Any, Any]:
+        """Sums over all rows, and without those held out; over some panels of both where they are too many."""
+        every = 1 if self.rows.is_here else panels_apart(self.rows.n_rows, teams.programs.size)
+        everything = self.rows.fold(_of_panels, function, every, teams, units, how=how)
+        return everything, everything - _of_panels(self.held_out, function, every, teams, units, how)
+
+
+def panels_apart(n_rows: int, n_terms: int) -> int:
+    """Of how many panels one is summed: all, until products of terms are more than `MOST_PRODUCTS`."""
+    return max(1, math.ceil(n_rows * n_terms**2 / MOST_PRODUCTS))
+
+
+def _of_panels(rows: Rows, function: Callable[..., Any], every: int, *arguments: Any) -> Any:
+    """Sums over every n-th panel of the rows that were given."""
+    if every > 1:
+        rows = rows.take(np.flatnonzero(rows.positions // FEWEST_ROWS % every == 0))
+    return function(rows, *arguments)
 
 
 class _Level(NamedTuple):
@@ -143,8 +166,7 @@ def _settle(
     how, ridge, units = _how(settings, around), regime.rules.ridge, units_of(parted.rows, settings.loss)
     n_steps = 1 if units.loss.is_squared else settings.configuration.many.n_newton_steps
     for i in range(n_steps):
-        everything = parted.rows.fold(sums_of, teams, units, how=how)
-        rest = everything - sums_of(parted.held_out, teams, units, how)
+        everything, rest = parted.sums(sums_of, teams, units, how)
         if i < n_steps - 1:
             teams = step(teams, rest, units, ridge)
     return {name: _Level(step(teams, rest, units, ridge), partial(step, teams, everything, units, ridge))}
@@ -155,8 +177,7 @@ def _pool(
 ) -> dict[str, _Level]:
     """Every team with its own terms, and regressions over terms of many teams; of each kind with the best penalty."""
     how, held_out, units = _how(settings, around), parted.held_out, units_of(parted.rows, settings.loss)
-    everything = parted.rows.fold(pool_sums, teams, units, how=how)
-    rest = everything - pool_sums(held_out, teams, units, how)
+    everything, rest = parted.sums(pool_sums, teams, units, how)
     n_populations = min(regime.n_populations, regime.n_teams)
     kinds = [*levels_of(teams, n_populations, regime.rules.ridge)]
     choices = [(own, penalty) for own in kinds if len(own.penalties) > 1 for penalty in own.penalties]
