@@ -99,7 +99,7 @@ def timed_passes() -> list[dict[str, Any]]:
     def noting(self: Blocks, function: Any, *arguments: Any, **more: Any) -> Any:
         start, used = time.perf_counter(), seconds_of_processors()
         yield from of_blocks(self, function, *arguments, **more)
-        what = [function.__name__.strip("_"), *(a.__name__ for a in arguments[:1] if callable(a))]
+        what = [function.__name__.strip("_"), *(a.__name__.strip("_") for a in arguments[:2] if hasattr(a, "__name__"))]
         seconds = time.perf_counter() - start, seconds_of_processors() - used
         passes.append({"pass": " ".join(what), "seconds": round(seconds[0], 1), "of_processors": round(seconds[1], 1)})
 

@@ -57,7 +57,7 @@ def passes(monkeypatch):
     map_blocks = Blocks.map
 
     def counting(self, function, *arguments, **more):
-        counted.append(function.__name__ + "".join(f" {a.__name__}" for a in arguments[:1] if callable(a)))
+        counted.append(function.__name__)
         return map_blocks(self, function, *arguments, **more)
 
     monkeypatch.setattr(Blocks, "map", counting)
@@ -77,7 +77,7 @@ def frame(n_rows=N_ROWS):
 
 def test_chunks_workers_and_kinds_of_input_change_no_bit(passes, monkeypatch):
     expected = Regressor(**TINY, random_state=1).fit(HostSource(X, Y, WEIGHT), None).predict(X)
-    assert passes == ["_looked", "_taken", "summed pool_sums"]
+    assert passes == ["_looked", "_taken", "summed"]
     given = chunked(X, 1000).rechunk((1000, 3)), chunked(Y, 777), chunked(WEIGHT, N_ROWS)
     assert np.array_equal(Regressor(**TINY, random_state=1, engine="dask").fit(*given).predict(X), expected)
     monkeypatch.setattr(elsewhere, "SHARE_OF_BUDGET", 1e-3)  # no block is kept
