@@ -118,7 +118,7 @@ def test_columns_of_frames_and_of_parquet_files_are_those_of_a_frame_in_memory(t
     columns = files.columns([*own.columns]), files.columns(["target"]), files.columns(["weight"])
     for share in (0.5, 0.02, 0.0):  # workers keep all rows, some, and none
         monkeypatch.setattr(elsewhere, "SHARE_OF_BUDGET", share)
-        more = {"memory_budget": 10**7}
+        more = {"memory_budget": 10**7, "categorical_features": ["kind"]}
         read = Regressor(**TINY, random_state=1, **more).fit(*columns)
         assert np.array_equal(read.predict(own), there.predict(own))
     assert read.columns_ == there.columns_

@@ -446,9 +446,5 @@ def note_names(estimator: Estimator, given: Elsewhere) -> tuple[tuple[bool, ...]
     validate_data(estimator, X, skip_check_array=True)
     if isinstance(X, GivenColumns):
         estimator.feature_names_in_ = np.array(X.columns, dtype=object)
-    wanted = estimator.categorical_features
-    if isinstance(X, GivenColumns) and isinstance(wanted, str) and wanted == "from_dtype":
-        found = [X[name].dtype == object for name in X.columns]
-    else:
-        found = categorical_columns(wanted, X, len(X.columns))
+    found = categorical_columns(estimator.categorical_features, X, len(X.columns))
     return tuple(found), feature_labels(len(found), names_of(estimator))
