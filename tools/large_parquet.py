@@ -4,8 +4,8 @@
     python tools/large_parquet.py fit build/large --jobs 2 --memory-budget 1000000000 --write docs/results/large.jsonl
 
 `make` writes files of a gigabyte each: Friedman's first function of five of twenty columns, with noise of standard
-deviation 1, so that an R² of 0.96 is all that there is. `fit` adds up the resident memory of this process and all its
-children, ten times a second; pages that processes share count for each.
+deviation 1, so that an R² of 0.96 is all that there is. `fit` adds up the memory of this process and all its children,
+four times a second; of pages that several processes have, each counts its share (PSS).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ N_COLUMNS = 20
 ROWS_OF_A_GROUP = 1 << 18
 BYTES_OF_A_ROW = 8 * (N_COLUMNS + 1)
 NAMES = [f"x{j}" for j in range(N_COLUMNS)]
-SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_BETWEEN_LOOKS = 0.25
 
 
 def rows_of(seed: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +71,7 @@ def seconds_of_processors() -> float:
 
 
 class Memory(threading.Thread):
-    """The largest sum of resident memory of this process and its children."""
+    """The largest sum of the memory of this process and its children."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -84,8 +84,8 @@ class Memory(threading.Thread):
             sizes = []
             for process in own_processes():
                 try:
-                    sizes.append(process.memory_info().rss)
-                except psutil.NoSuchProcess:
+                    sizes.append(process.memory_full_info().pss)
+                except (psutil.NoSuchProcess, psutil.AccessDenied):
                     continue
             if sum(sizes) > sum(self.sizes):
                 self.sizes = sizes
