@@ -120,7 +120,7 @@ def test_the_score_of_a_median_is_that_of_scikit_learn(data):
     model = QuickGrove(**settings, loss="quantile", quantile=0.7)
     out_of_fold = np.random.default_rng(0).normal(size=150) + y
     rows = Rows(X, y[None], None, np.arange(150))
-    assert model._score_of(out_of_fold[None], rows) == pytest.approx(
+    assert model._score_of(out_of_fold[None], rows, rows) == pytest.approx(
         d2_pinball_score(y, out_of_fold, alpha=0.7), abs=1e-3
     )
 
