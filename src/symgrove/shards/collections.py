@@ -112,7 +112,7 @@ class CollectionSource:
         # One promise for each of X, y and weight, computed where the block is to be.
         promises = [None if parts is None else delayed(_gathered)(parts) for parts in gathered]
         futures = [None if p is None else _start(cluster, worker, p) for p in promises]
-        return HeldBlock, rows.start, self.n_columns, *futures
+        return ComputedBlock, rows.start, self.n_columns, *futures
 
 
 def _ends(rows: slice) -> tuple[int, int]:
@@ -127,7 +127,7 @@ def _gathered(parts: list[tuple[Any, int, int]]) -> Any:
     return together([sliced(value, low, high) for value, low, high in parts])
 
 
-class HeldBlock:
+class ComputedBlock:
     """Rows of one block in the memory of a worker."""
 
     def __init__(self, start: int, n_columns: int, X: Any, y: Any, weight: Any) -> None:
@@ -159,4 +159,4 @@ class HostSource:
 
     def make(self, cluster: Cluster, worker: str, rows: slice) -> tuple[Any, ...]:
         values = [None if v is None else sliced(v, *_ends(rows)) for v in (self.X, self.y, self.weight)]
-        return HeldBlock, rows.start, self.X.shape[1], *values
+        return ComputedBlock, rows.start, self.X.shape[1], *values
