@@ -14,6 +14,7 @@ import sympy
 
 import symgrove as sg
 from symgrove.estimators import law as module
+from symgrove.evolution.watching import watched_by
 
 
 def rows(n=200, k=3, seed=0, low=0.5, high=4.0):
@@ -203,29 +204,29 @@ def test_same_bits_for_any_number_of_threads_and_others_for_another_seed():
     assert bits(1, 1, 1) != found
 
 
-def test_ctrl_c_ends_the_search_and_leaves_a_model(monkeypatch):
+def test_ctrl_c_ends_the_search_and_leaves_a_model():
     told = []
 
-    def interrupt(self, step, findings):
-        told.append(step)
+    def interrupt(moment):
+        told.append(moment.what)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(sg.LawRegressor, "_tell", interrupt)
     X = rows(100)
-    model = fit(X, np.random.default_rng(0).normal(size=100))
+    with watched_by(interrupt):
+        model = fit(X, np.random.default_rng(0).normal(size=100))
     assert model.stop_reason_ == "interrupted"
     assert len(told) < 4
     assert np.isfinite(model.predict(X)).all()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_quick_is_a_short_search_and_no_others_on_folds(monkeypatch):
+def test_quick_is_a_short_search_and_no_others_on_folds():
     told = []
-    monkeypatch.setattr(sg.LawRegressor, "_tell", lambda self, step, findings: told.append(step))
     X = rows(60)
-    model = fit(X, np.random.default_rng(0).normal(size=60), effort="quick", max_size=9)
+    with watched_by(lambda moment: told.append(moment.what)):
+        model = fit(X, np.random.default_rng(0).normal(size=60), effort="quick", max_size=9)
     assert told[-3:] == ["generation 20", "generation 40", "generation 60"]
-    assert told.count("generation 20") == 1  # one search, and no others on folds
+    assert not [step for step in told if "another search" in step]  # on folds
     assert not [step for step in told if "atom" in step or "library" in step]
     assert max(point.size for point in model.front_) <= 9
 
