@@ -39,7 +39,7 @@ class _Announcer(event.Listener):
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func
-        if function.__module__.startswith("symgrove."):
+        if (function.__module__ or "").startswith("symgrove."):  # None where a function was made by exec
             self.speak()
 
     def on_end(self, event: Any) -> None:

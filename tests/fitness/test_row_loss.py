@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from symgrove import ClassificationError, MeanRowLoss, MeanSquaredError, row_loss
+from symgrove import ClassicGPRegressor, ClassificationError, MeanRowLoss, MeanSquaredError, row_loss
 from symgrove.evolution.checkpoint import fingerprint
 from tests.naive import fitness as naive
 
@@ -50,6 +50,14 @@ def test_what_cannot_be_a_row_loss_gets_a_clear_error(arguments, message):
 def test_what_cannot_be_compiled_says_so_when_it_is_first_used(function, message):
     with pytest.raises(ValueError, match=message):
         row_loss(function, "f")([1.0], [2.0])
+
+
+def test_functions_made_by_exec_which_have_no_module_are_compiled():
+    names = {"__builtins__": __builtins__}
+    exec("def distance(y, prediction):\n    return abs(y - prediction)", names)
+    X = np.linspace(0, 1, 20)[:, None]
+    model = ClassicGPRegressor(population_size=20, generations=1, loss=names["distance"], random_state=0)
+    assert model.fit(X, X[:, 0]).score(X, X[:, 0]) > 0.5
 
 
 def test_a_mean_takes_row_losses_only():
