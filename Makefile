@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo system-programs test test-slow test-studio test-lowest check lint format bench paper results verify-results test-gpu bench-gpu small-and-noisy ablations many-rows bench-large clean
+.PHONY: help demo docs system-programs test test-slow test-studio test-lowest check lint format bench paper results verify-results test-gpu bench-gpu small-and-noisy ablations many-rows bench-large clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -67,6 +67,15 @@ test-lowest:  ## the test suite with the oldest allowed dependencies, in an envi
 	.venv-lowest/bin/python tools/lowest.py > .venv-lowest/constraints.txt
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt --editable ".[dev]"
 	.venv-lowest/bin/python -m pytest -q -n 2 --dist worksteal
+
+$(VENV)/.ready-docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
+	touch $@
+
+docs: $(VENV)/.ready-docs  ## build the documentation site into build/site, run its examples, check links (about four minutes)
+	$(BIN)/python tools/compile_kernels.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/architecture tests/test_examples_of_names.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/make_site.py
 
 bench: $(VENV)/.ready-bench  ## measure: ratios against peers and against ourselves, one table (about 3 minutes)
 	$(BIN)/python -m benchmarks

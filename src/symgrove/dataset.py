@@ -15,7 +15,15 @@ ROWS_AT_A_TIME = 4096  # that are laid out anew
 
 
 class Dataset(NamedTuple):
-    """Features as rows of `columns` (n_features, n_rows), target `y` (n_rows,), always float64."""
+    """Features as rows of `columns` (n_features, n_rows), target `y` (n_rows,), always float64.
+
+    Examples
+    --------
+    >>> from symgrove import make_dataset
+    >>> data = make_dataset([[1, 2], [3, 4], [5, 6]], [1, 2, 3])
+    >>> data.columns.shape, data.y.dtype
+    ((2, 3), dtype('float64'))
+    """
 
     columns: NDArray[np.floating]
     y: NDArray[np.float64]
@@ -55,6 +63,12 @@ def make_dataset(X: ArrayLike, y: ArrayLike, dtype: Any = "float64") -> Dataset:
         Finite numbers.
     dtype : "float64" or "float32"
         What programs are evaluated in.
+
+    Examples
+    --------
+    >>> from symgrove import make_dataset
+    >>> make_dataset([[1, 2], [3, 4], [5, 6]], [1, 2, 3], dtype="float32").columns.dtype
+    dtype('float32')
     """
     resolved = check_dtype(dtype)
     target = numeric_vector("y", y)

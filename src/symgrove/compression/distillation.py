@@ -114,6 +114,16 @@ def distill(
     -------
     distilled : Distilled
         Its model is a LawRegressor or a GroveClassifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, distill
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> found = distill(model, X, y, max_size=10, effort="quick")
+    >>> found.model.ensemble_[0].size <= 10, found.measure
+    (True, 'R²')
     """
     check_whole("max_size", max_size, 1)
     law = LawRegressor(functions=functions, max_size=max_size, effort=effort, random_state=random_state)

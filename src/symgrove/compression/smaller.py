@@ -114,6 +114,16 @@ def simplify_ensemble(
     Returns
     -------
     smaller : Smaller
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, simplify_ensemble
+    >>> X, y = make_friedman1(200, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, generations=5, random_state=0).fit(X[:100], y[:100])
+    >>> smaller = simplify_ensemble(model, X[100:], y[100:], max_error_increase=0.1)
+    >>> 1 <= smaller.n_parts <= smaller.n_parts_before
+    True
     """
     check_number("max_error_increase", max_error_increase, 0, np.inf)
     check_whole("max_size", max_size, 1, is_optional=True)

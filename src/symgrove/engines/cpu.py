@@ -70,6 +70,19 @@ class CpuEngine(ProgramEngine, HostOperations):
         If the data are some rows of many.
     workspaces : Workspaces, optional
         Buffers, if other engines use them too.
+
+    Examples
+    --------
+    >>> import symgrove as sg
+    >>> data = sg.make_dataset([[1.0], [2.0], [3.0], [4.0]], [2.0, 4.0, 6.0, 8.0])
+    >>> primitives = sg.PrimitiveSet(("add", "mul"))
+    >>> forest = sg.Forest(1, primitives)
+    >>> roots = [sg.parse(forest, "x0 + x0"), sg.parse(forest, "x0 * x0")]
+    >>> with sg.CpuEngine(data, primitives) as engine:
+    ...     samples = engine.prepare(sg.bootstrap_counts(4, 2, seed=0))
+    ...     scores = sg.score(engine, forest, roots, samples, sg.MeanSquaredError())
+    >>> scores.errors.shape  # of two programs on two samples
+    (2, 2)
     """
 
     def __init__(

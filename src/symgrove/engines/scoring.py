@@ -23,7 +23,21 @@ NEARLY_PERFECT = {"float64": 1e-6, "float32": 1e-3}
 
 
 class Scores(NamedTuple):
-    """Errors of every program on every sample (lower is better, +inf if unusable), with the scaling behind them."""
+    """Errors of every program on every sample (lower is better, +inf if unusable), with the scaling behind them.
+
+    Examples
+    --------
+    >>> import symgrove as sg
+    >>> data = sg.make_dataset([[1.0], [2.0], [3.0], [4.0]], [2.0, 4.0, 6.0, 8.0])
+    >>> primitives = sg.PrimitiveSet(("add", "mul"))
+    >>> forest = sg.Forest(1, primitives)
+    >>> roots = [sg.parse(forest, "x0 + x0"), sg.parse(forest, "x0 * x0")]
+    >>> with sg.CpuEngine(data, primitives) as engine:
+    ...     samples = engine.prepare(sg.bootstrap_counts(4, 2, seed=0))
+    ...     scores = sg.score(engine, forest, roots, samples, sg.MeanSquaredError())
+    >>> scores.errors.shape, scores.scaling.slope.shape
+    ((2, 2), (2, 2))
+    """
 
     errors: Matrix
     scaling: Scaling
@@ -86,6 +100,19 @@ def score(
     """Errors, slopes and intercepts of programs on every sample; programs that repeat are evaluated once.
 
     `expect_more` hints that the outputs of these programs will be asked for again.
+
+    Examples
+    --------
+    >>> import symgrove as sg
+    >>> data = sg.make_dataset([[1.0], [2.0], [3.0], [4.0]], [2.0, 4.0, 6.0, 8.0])
+    >>> primitives = sg.PrimitiveSet(("add", "mul"))
+    >>> forest = sg.Forest(1, primitives)
+    >>> roots = [sg.parse(forest, "x0 + x0"), sg.parse(forest, "x0 * x0")]
+    >>> with sg.CpuEngine(data, primitives) as engine:
+    ...     samples = engine.prepare(sg.bootstrap_counts(4, 2, seed=0))
+    ...     scores = sg.score(engine, forest, roots, samples, sg.MeanSquaredError())
+    >>> (scores.errors[0] < 1e-12).tolist()  # x0 + x0 is the target
+    [True, True]
     """
     roots = as_roots(forest, roots)
     if (roots[1:] > roots[:-1]).all():

@@ -34,7 +34,19 @@ def _columns_of_decision(estimator: Classifier) -> list[Any] | None:
 
 @with_parameters
 class Classifier(ClassifierMixin, Estimator):
-    """Base of the estimators that predict a class. Two classes have one target, more have a target each."""
+    """Base of the estimators that predict a class. Two classes have one target, more have a target each.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from symgrove import TwoSEGPClassifier, extending as ex
+    >>> issubclass(TwoSEGPClassifier, ex.Classifier)
+    True
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TwoSEGPClassifier(population_size=20, n_estimators=3, generations=1, random_state=0).fit(X, y)
+    >>> model.classes_.tolist()
+    [0, 1, 2]
+    """
 
     _has_labels = True
     class_weight: Any = None

@@ -218,6 +218,29 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "feature_names_in_": ("ndarray of str", "Only if X had column names."),
 }
 
+# The same for all, with as few generations as an example has time for.
+_EXAMPLE = {
+    False: """
+>>> from sklearn.datasets import make_friedman1
+>>> from symgrove import {name}
+>>> X, y = make_friedman1(60, random_state=0)
+>>> model = {name}({settings}random_state=0).fit(X, y)
+>>> model.predict(X[:3]).shape
+(3,)
+>>> 0.0 < model.score(X, y) <= 1.0
+True""",
+    True: """
+>>> from sklearn.datasets import load_iris
+>>> from symgrove import {name}
+>>> X, y = load_iris(return_X_y=True)
+>>> model = {name}({settings}random_state=0).fit(X, y)
+>>> model.predict_proba(X[:3]).shape
+(3, 3)
+>>> 0.5 < model.score(X, y) <= 1.0
+True""",
+}
+_SMALL = {"population_size": "49", "n_estimators": "5", "generations": "5"}
+
 _NOTES = (
     "Ctrl-C stops after the current generation and leaves a fitted model; a second one gives up. On new rows, members "
     "whose output is not finite do not count."
@@ -243,8 +266,12 @@ def document(
     parameters: Mapping[str, tuple[str, str]] | None = None,
     attributes: Mapping[str, tuple[str, str] | None] | None = None,
     classes: str = TWO_CLASSES,
+    example: Mapping[str, str] | None = None,
 ) -> Callable[[Estimator], Estimator]:
-    """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have."""
+    """Decorator that writes an estimator's docstring; an attribute given as None is one that it does not have.
+
+    `example` adds to the settings of the example, as text, or replaces them.
+    """
 
     def write(estimator: Estimator) -> Estimator:
         names = {field.name for field in fields(estimator)}
@@ -266,6 +293,11 @@ def document(
             "",
             _section("Notes"),
             "\n\n".join(map(_wrap, notes)),
+            "",
+            _section("Examples"),
+            _EXAMPLE[is_classifier]
+            .format(name=estimator.__name__, settings=_settings({**_SMALL, **(example or {})}, names))
+            .strip(),
         ]
         separators = {0: "\n\n", 1: "\n\n"}
         doc = "".join(part + separators.get(i, "\n") for i, part in enumerate(sections))
@@ -273,6 +305,10 @@ def document(
         return estimator
 
     return write
+
+
+def _settings(example: Mapping[str, str], names: set[str]) -> str:
+    return "".join(f"{name}={value}, " for name, value in example.items() if name in names)
 
 
 def _defaults(estimator: type[EvolutionParameters]) -> dict[str, Any]:

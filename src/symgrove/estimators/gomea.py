@@ -122,7 +122,13 @@ def _make(p: _GOMEA, target: TargetSetup) -> GOMEA:
     )
 
 
-@document("Formulas by gene-pool optimal mixing, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
+@document(
+    "Formulas by gene-pool optimal mixing, for regression.",
+    _TEXT,
+    parameters=_OWN,
+    attributes=_ATTRIBUTES,
+    example={"generations": "1", "template_height": "3"},
+)
 @with_parameters
 class GOMEARegressor(Regressor):
     population_size: int = 5000
@@ -153,7 +159,13 @@ class GOMEARegressor(Regressor):
     _footprint = _footprint
 
 
-@document("Formulas by gene-pool optimal mixing, for classification.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
+@document(
+    "Formulas by gene-pool optimal mixing, for classification.",
+    _TEXT,
+    parameters=_OWN,
+    attributes=_ATTRIBUTES,
+    example={"generations": "1", "template_height": "3"},
+)
 @with_parameters
 class GOMEAClassifier(Classifier):
     population_size: int = 5000

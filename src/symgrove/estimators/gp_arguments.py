@@ -26,7 +26,31 @@ def loss_of(p: Any, target: TargetSetup) -> Loss:
 
 
 def gp_arguments(p: ProgramParameters, target: TargetSetup, mutation_depth: int | None = None) -> dict[str, Any]:
-    """Arguments of a `GP` with the paper's programs and variation."""
+    """Arguments of a `GP` with the paper's programs and variation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import extending as ex
+    >>> class RandomSearch(ex.GP):
+    ...     def init(self):
+    ...         return self.first_state()
+    ...     def advance(self, state):
+    ...         rng = ex.stream(self.seed, "programs", state.generation)
+    ...         new = self.source.ramped_half_and_half(state.forest, self.population_size, rng)
+    ...         scores = self.score(state.forest, new, self.samples)
+    ...         elites = ex.improve(state.elites, ex.best_of_each_sample(new, scores))
+    ...         return self.next_state(state, population=new, errors=scores.errors, elites=elites)
+    >>> @ex.with_parameters
+    ... class RandomSearchRegressor(ex.ProgramParameters, ex.Regressor):
+    ...     has_out_of_bag = False
+    ...     def make_part(self, target):
+    ...         return RandomSearch(samples=target.whole_sample(), **ex.gp_arguments(self, target))
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = RandomSearchRegressor(population_size=50, generations=3, random_state=0).fit(X, y)
+    >>> model.population_size
+    50
+    """
     source = RandomPrograms(target.forest, p.constant_range, p.init_depth[1])
     rates = p.p_crossover, p.p_mutation, p.max_size, p.min_grow_depth, mutation_depth
     return {

@@ -74,6 +74,7 @@ _BAGGED = "Only with `n_estimators` above 1."
             "all individuals share), n_distinct, n_elites, n_evaluations, seconds.",
         ),
     },
+    example={"linear_scaling": "True"},
 )
 @with_parameters
 class GSGPRegressor(Regressor):

@@ -121,6 +121,15 @@ class LawRegressor(Regressor):
     -----
     Size is the number of nodes of the SymPy expression of a formula as it is shown, every constant counted. The first
     Ctrl-C ends the search and leaves a fitted model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import LawRegressor
+    >>> X = np.random.default_rng(0).uniform(1, 3, (50, 2))
+    >>> model = LawRegressor(effort="quick", random_state=0).fit(X, X[:, 0] ** 2 / X[:, 1])
+    >>> model.formula(), model.stop_reason_
+    ('x0^2 / x1', 'exact')
     """
 
     has_out_of_bag = False

@@ -36,13 +36,31 @@ Class = TypeVar("Class")
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def with_parameters(cls: type[Class]) -> type[Class]:
-    """Decorator of estimators: annotated fields become parameters. Comparing and printing stay scikit-learn's."""
+    """Decorator of estimators: annotated fields become parameters. Comparing and printing stay scikit-learn's.
+
+    Examples
+    --------
+    >>> from symgrove import extending as ex
+    >>> @ex.with_parameters
+    ... class MyRegressor(ex.ProgramParameters, ex.Regressor):
+    ...     patience: int = 3
+    >>> MyRegressor(patience=5).get_params()["patience"]
+    5
+    """
     return dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 
 @with_parameters
 class EvolutionParameters:
-    """What every method has: the size of the run, the functions, and control."""
+    """What every method has: the size of the run, the functions, and control.
+
+    Examples
+    --------
+    >>> from symgrove import extending as ex
+    >>> parameters = ex.EvolutionParameters(generations=7)
+    >>> parameters.generations, parameters.dtype
+    (7, 'float64')
+    """
 
     population_size: int = 500
     generations: int = 100
@@ -67,7 +85,14 @@ class EvolutionParameters:
 
 @with_parameters
 class ProgramParameters(EvolutionParameters):
-    """What methods with the paper's programs and subtree variation have."""
+    """What methods with the paper's programs and subtree variation have.
+
+    Examples
+    --------
+    >>> from symgrove import extending as ex
+    >>> sorted({"p_crossover", "linear_scaling", "variation"} & set(ex.ProgramParameters().__dict__))
+    ['linear_scaling', 'p_crossover', 'variation']
+    """
 
     constant_range: tuple[float, float] | None = (-5.0, 5.0)
     init_depth: tuple[int, int] = (2, 6)
@@ -226,6 +251,14 @@ def check_samples(n_estimators: int, prune: bool, population_size: int | None = 
     """Check what methods with one member for each bootstrap sample have.
 
     With `population_size`, every sample must be able to keep a program of the one population.
+
+    Examples
+    --------
+    >>> from symgrove.extending import check_samples
+    >>> check_samples(10, True, population_size=50)
+    >>> check_samples(100, True, population_size=50)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...
     """
     check_whole("n_estimators", n_estimators, 1, MOST_SAMPLES)
     check_flag("prune", prune)
@@ -254,6 +287,15 @@ def check_rates(p: Any) -> None:
 
 
 def check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:
-    """One of a few words."""
+    """One of a few words.
+
+    Examples
+    --------
+    >>> from symgrove.extending import check_choice
+    >>> check_choice("mode", "fast", ("fast", "slow"))
+    >>> check_choice("mode", "quick", ("fast", "slow"))
+    Traceback (most recent call last):
+    ValueError: mode must be one of 'fast', 'slow', got 'quick'.
+    """
     if not (isinstance(value, str) and value in accepted):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, accepted))}, got {value!r}.")

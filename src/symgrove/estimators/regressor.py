@@ -50,7 +50,31 @@ def _columns_of_quantiles(
 
 @with_parameters
 class Regressor(RegressorMixin, Estimator):
-    """Base of the estimators that predict a number."""
+    """Base of the estimators that predict a number.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import extending as ex
+    >>> class RandomSearch(ex.GP):
+    ...     def init(self):
+    ...         return self.first_state()
+    ...     def advance(self, state):
+    ...         rng = ex.stream(self.seed, "programs", state.generation)
+    ...         new = self.source.ramped_half_and_half(state.forest, self.population_size, rng)
+    ...         scores = self.score(state.forest, new, self.samples)
+    ...         elites = ex.improve(state.elites, ex.best_of_each_sample(new, scores))
+    ...         return self.next_state(state, population=new, errors=scores.errors, elites=elites)
+    >>> @ex.with_parameters
+    ... class RandomSearchRegressor(ex.ProgramParameters, ex.Regressor):
+    ...     has_out_of_bag = False
+    ...     def make_part(self, target):
+    ...         return RandomSearch(samples=target.whole_sample(), **ex.gp_arguments(self, target))
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = RandomSearchRegressor(population_size=50, generations=3, random_state=0).fit(X, y)
+    >>> issubclass(RandomSearchRegressor, ex.Regressor), model.predict(X).shape
+    (True, (60,))
+    """
 
     target_transform: Any = None
 

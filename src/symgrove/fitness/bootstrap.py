@@ -31,6 +31,13 @@ def bootstrap_counts(n_rows: int, n_samples: int, seed: int, dtype: Any = np.int
     -------
     counts : array of shape (n_samples, n_rows)
         Each row is multinomial with equal probabilities and sums to `n_rows`.
+
+    Examples
+    --------
+    >>> from symgrove import bootstrap_counts
+    >>> counts = bootstrap_counts(100, 5, seed=0)
+    >>> counts.shape, counts.sum(axis=1).tolist()
+    ((5, 100), [100, 100, 100, 100, 100])
     """
     check_whole("n_rows", n_rows, 1)
     check_whole("n_samples", n_samples, 1)
@@ -57,7 +64,14 @@ def subsample_counts(n_rows: int, n_samples: int, seed: int, share: float, dtype
 
 
 def out_of_bag(counts: ArrayLike) -> NDArray[np.bool_]:
-    """Mask of the rows that each sample did not draw, of the shape of `counts`."""
+    """Mask of the rows that each sample did not draw, of the shape of `counts`.
+
+    Examples
+    --------
+    >>> from symgrove import out_of_bag
+    >>> out_of_bag([[2, 0, 1], [0, 0, 3]]).tolist()
+    [[False, True, False], [True, True, False]]
+    """
     return np.asarray(counts) == 0
 
 

@@ -54,7 +54,14 @@ class Loss(Protocol):
 
 @dataclass(frozen=True)
 class MeanSquaredError:
-    """Weighted mean of squared residuals."""
+    """Weighted mean of squared residuals.
+
+    Examples
+    --------
+    >>> from symgrove import MeanSquaredError
+    >>> MeanSquaredError().of_rows([1.0, 2.0], [1.0, 4.0]).tolist()
+    [0.0, 4.0]
+    """
 
     linear_scaling: bool = True
     row_loss = RowLoss.SQUARED
@@ -68,7 +75,14 @@ class MeanSquaredError:
 
 @dataclass(frozen=True)
 class ClassificationError:
-    """Weighted share of rows whose thresholded output is not the label, for labels 0 and 1."""
+    """Weighted share of rows whose thresholded output is not the label, for labels 0 and 1.
+
+    Examples
+    --------
+    >>> from symgrove import ClassificationError
+    >>> ClassificationError(threshold=0.5).of_rows([0, 1], [0.2, 0.3]).tolist()
+    [0.0, 1.0]
+    """
 
     linear_scaling: bool = True
     threshold: float = THRESHOLD
@@ -81,7 +95,16 @@ class ClassificationError:
 
 @dataclass(frozen=True)
 class MeanRowLoss:
-    """Weighted mean of a user's row loss (`symgrove.row_loss`), after linear scaling by least squares if that is on."""
+    """Weighted mean of a user's row loss (`symgrove.row_loss`), after linear scaling by least squares if that is on.
+
+    Examples
+    --------
+    >>> from symgrove import MeanRowLoss, row_loss
+    >>> def distance(y, prediction):
+    ...     return abs(y - prediction)
+    >>> MeanRowLoss(row_loss(distance)).of_rows([1.0, 2.0], [1.0, 4.0]).tolist()
+    [0.0, 2.0]
+    """
 
     row_loss: OwnRowLoss
     linear_scaling: bool = True

@@ -58,6 +58,7 @@ def row_loss(function: Callable[[float, float], float], name: str | None = None)
 
     Examples
     --------
+    >>> from symgrove import row_loss
     >>> def pinball(y, prediction):
     ...     return 0.9 * (y - prediction) if y > prediction else 0.1 * (prediction - y)
     >>> row_loss(pinball)([1.0, 2.0], 1.5)

@@ -41,6 +41,13 @@ class Forest:
         Number of features that programs may refer to.
     primitives : PrimitiveSet, optional
         The paper's functions by default.
+
+    Examples
+    --------
+    >>> from symgrove import Forest, parse
+    >>> forest = Forest(2)
+    >>> parse(forest, "x0 * x1 + 1") == parse(forest, "x0 * x1 + 1")  # equal programs are one
+    True
     """
 
     def __init__(self, n_features: int, primitives: PrimitiveSet | None = None) -> None:

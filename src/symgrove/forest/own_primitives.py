@@ -61,6 +61,15 @@ def primitive(
         last may name parts: ``"size = Abs({0})"``.
     sympy : str, optional
         An expression of SymPy's functions: ``sympy="log(1 + exp({0}))"``; by default a function without a definition.
+
+    Examples
+    --------
+    >>> from symgrove import Forest, PrimitiveSet, parse, primitive, to_text
+    >>> def clip(x):
+    ...     return min(max(x, -1.0), 1.0)
+    >>> forest = Forest(1, PrimitiveSet(("add", primitive(clip))))
+    >>> to_text(forest, parse(forest, "clip(x0 + 2)"))
+    'clip(x0 + 2)'
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"a primitive is made of a plain Python function (def or lambda), got {function!r}.")

@@ -64,6 +64,13 @@ class Primitive:
     plain_form_of : str
         Name of the protected primitive that this one is without protection: where a set has only this one, text calls
         it by that name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.forest.primitive_table import BUILTIN
+    >>> BUILTIN["aq"].arity, float(BUILTIN["aq"].meaning(np.array(3.0), np.array(0.0), 0.0))
+    (2, 3.0)
     """
 
     code: int

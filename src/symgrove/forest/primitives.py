@@ -45,6 +45,12 @@ class PrimitiveSet:
     written_names : dict of str to str
         Names in text that are not the primitives' own. Where `plain_sqrt` is chosen and `sqrt` is not, text writes the
         plain one as sqrt, and the protected one, if a program has it nevertheless, as protected_sqrt.
+
+    Examples
+    --------
+    >>> from symgrove import PrimitiveSet
+    >>> [one.name for one in PrimitiveSet(("add", "mul", "log")).functions]
+    ['add', 'mul', 'log']
     """
 
     def __init__(

@@ -34,6 +34,15 @@ class RandomPrograms:
         Largest height that will be asked for.
     features : array-like of int, optional
         Indices of the features that programs may use; by default all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import Forest, RandomPrograms
+    >>> forest = Forest(2)
+    >>> roots = RandomPrograms(forest).ramped_half_and_half(forest, 10, np.random.default_rng(0))
+    >>> len(roots)
+    10
     """
 
     def __init__(

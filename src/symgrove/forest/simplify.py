@@ -18,7 +18,15 @@ from symgrove.forest.primitive_table import Primitive
 
 
 def simplify(forest: Forest, root: int) -> int:
-    """Id of a program with the same real function and at most as many nodes, in the same forest."""
+    """Id of a program with the same real function and at most as many nodes, in the same forest.
+
+    Examples
+    --------
+    >>> from symgrove import Forest, parse, simplify, to_text
+    >>> forest = Forest(2)
+    >>> to_text(forest, simplify(forest, parse(forest, "x0 * 1 + (x1 - x1)")))
+    'x0'
+    """
     forest.check_ids(root)
     while True:
         simpler = _sweep(forest, root)

@@ -82,6 +82,14 @@ def to_text(
         Significant digits of constants; by default all, so that the text reads back to the same program.
     numbers : mapping from int to str, optional
         Texts of some constants, by their ids.
+
+    Examples
+    --------
+    >>> from symgrove import Forest, parse, to_text
+    >>> forest = Forest(2)
+    >>> root = parse(forest, "x0 * 1.23456 + x1")
+    >>> to_text(forest, root, ["rooms", "age"], digits=3)
+    'rooms * 1.23 + age'
     """
     labels = feature_labels(forest.n_features, feature_names)
     forest.check_ids(root)
@@ -190,6 +198,13 @@ def parse(forest: Forest, text: str, feature_names: Sequence[str] | None = None)
         The formula.
     feature_names : sequence of str, optional
         As for `to_text`.
+
+    Examples
+    --------
+    >>> from symgrove import Forest, parse, to_text
+    >>> forest = Forest(2)
+    >>> to_text(forest, parse(forest, "rooms * 2 + age", ["rooms", "age"]), ["rooms", "age"])
+    'rooms * 2 + age'
     """
     if not isinstance(text, str):
         raise TypeError(f"a formula must be text, got {text!r}.")

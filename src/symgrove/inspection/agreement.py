@@ -34,6 +34,16 @@ class Agreement(NamedTuple):
         Mean squared errors: the mean over the members, and that of the ensemble. NaN without targets.
     ambiguity : float
         Mean squared distance of the members from what the ensemble predicts.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> found = inspection.agreement(model, X, y)
+    >>> abs(found.member_error - found.ambiguity - found.ensemble_error) < 1e-9
+    True
     """
 
     correlations: Matrix
@@ -54,6 +64,16 @@ def agreement(model: Estimator, X: Any, y: Any = None, *, target: Any = None) ->
         Targets, for the errors.
     target : label, optional
         Of a classifier: the class that is looked at, against all others; the last one if not given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> found = inspection.agreement(model, X, y)
+    >>> found.ensemble_error <= found.member_error
+    True
     """
     k = class_index(model, target)
     X = checked(model, X)
@@ -77,6 +97,16 @@ class AgreementDisplay:
     Attributes
     ----------
     found : Agreement
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> display = inspection.AgreementDisplay.from_estimator(model, X, y)
+    >>> display.found.mean_correlation <= 1
+    True
     """
 
     def __init__(self, found: Agreement) -> None:

@@ -19,6 +19,16 @@ class ConvergenceDisplay:
     ----------
     generation : (n_generations,)
     errors : (n_generations, n_members)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> display = inspection.ConvergenceDisplay.from_estimator(model)
+    >>> int(display.generation[-1])
+    5
     """
 
     def __init__(self, generation: Matrix, errors: Matrix) -> None:

@@ -23,7 +23,17 @@ BAND = 1.96
 
 
 def coverage(model: Estimator, X: Any, y: Any, levels: Sequence[float] = LEVELS, method: str = "auto") -> Matrix:
-    """Share of the rows that are inside the intervals of each coverage, (n_levels,)."""
+    """Share of the rows that are inside the intervals of each coverage, (n_levels,).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(100, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, generations=5, calibration=0.4, random_state=0).fit(X, y)
+    >>> inspection.coverage(model, X, y, levels=(0.5, 0.9)).shape
+    (2,)
+    """
     if not isinstance(model, Regressor):
         raise TypeError(f"coverage is for regressors; {type(model).__name__} has `reliability`.")
     for level in levels:
@@ -38,7 +48,18 @@ def coverage(model: Estimator, X: Any, y: Any, levels: Sequence[float] = LEVELS,
 def reliability(
     model: Estimator, X: Any, y: Any, *, target: Any = None, n_bins: int = 10
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Mean predicted probability, share of the class, and number of rows, in bins of equal width that have rows."""
+    """Mean predicted probability, share of the class, and number of rows, in bins of equal width that have rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from symgrove import TwoSEGPClassifier, inspection
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = TwoSEGPClassifier(population_size=50, n_estimators=10, generations=3, random_state=0).fit(X, y)
+    >>> predicted, observed, n_rows = inspection.reliability(model, X, y)
+    >>> int(n_rows.sum())
+    569
+    """
     k = class_index(model, target)
     if k is None or not isinstance(model, Classifier):
         raise ValueError("reliability is for classifiers; for regressors, see `coverage`.")
@@ -61,6 +82,16 @@ class CalibrationDisplay:
     n_rows : (n_points,)
         Rows behind each point.
     label : str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(100, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, generations=5, calibration=0.4, random_state=0).fit(X, y)
+    >>> display = inspection.CalibrationDisplay.from_estimator(model, X, y)
+    >>> display.promised.shape == display.found.shape
+    True
     """
 
     def __init__(self, promised: Matrix, found: Matrix, n_rows: Matrix, label: str) -> None:

@@ -61,6 +61,15 @@ def derivatives(model: Estimator, X: Any, target: Any = None) -> Matrix:
     -------
     derivatives : ndarray of shape (n_rows, n_features)
         In units of the prediction for one unit of the feature. 0 where it is missing; NaN for categories.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> inspection.derivatives(model, X).shape  # a slope for each row and feature
+    (60, 10)
     """
     table, plan = np.asarray(checked(model, X)), plan_of(model)
     found = _derivatives(plan, plan.columns.features(table), class_index(model, target) or 0)
@@ -107,6 +116,15 @@ def sensitivity(model: Estimator, X: Any, target: Any = None) -> Matrix:
     feature with few values (up to 10, at least three rows for each), with a move to a neighbouring value. Of
     categories, from the mean over the categories of all rows to the own one. Of votes, what moves is the mean of the
     members' outputs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> inspection.sensitivity(model, X).shape
+    (10,)
     """
     X = checked(model, X)
     found: Matrix = np.abs(_moves(model, X, class_index(model, target))).mean(axis=0)
@@ -333,6 +351,16 @@ class DerivativeDisplay:
     values : ndarray of shape (n_rows, n_features)
         Derivatives times the standard deviation of each feature; of features with few values, differences instead.
     features : list of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> display = inspection.DerivativeDisplay.from_estimator(model, X)
+    >>> display.values.shape
+    (60, 10)
     """
 
     def __init__(self, values: Matrix, features: list[str]) -> None:

@@ -24,6 +24,16 @@ class PredictionErrorDisplay:
     ----------
     actual, predicted : (n_rows,)
     intervals : (n_rows, 2) or None
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> display = inspection.PredictionErrorDisplay.from_estimator(model, X, y)
+    >>> display.actual.shape
+    (60,)
     """
 
     def __init__(self, actual: Matrix, predicted: Matrix, intervals: Matrix | None = None) -> None:

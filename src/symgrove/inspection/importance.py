@@ -20,7 +20,18 @@ Masks = list[NDArray[np.bool_]]  # for each target, the rows that each member le
 
 
 class Importance(NamedTuple):
-    """Decrease of the score (R² or accuracy) for each feature, (n_features,), its standard deviation, and the names."""
+    """Decrease of the score (R² or accuracy) for each feature, (n_features,), its standard deviation, and the names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> found = inspection.permutation_importance(model, X, y, n_repeats=2)
+    >>> found.features[:2], found.mean.shape
+    (['x0', 'x1'], (10,))
+    """
 
     mean: Matrix
     deviation: Matrix
@@ -53,6 +64,16 @@ def permutation_importance(
     random_state : int
     scoring : str or callable, optional
         Of scikit-learn, for held-out rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> found = inspection.permutation_importance(model, X, y, n_repeats=2)
+    >>> len(found.mean)
+    10
     """
     if rows not in ("held-out", "oob"):
         raise ValueError(f"rows must be 'held-out' or 'oob', got {rows!r}.")
@@ -112,6 +133,16 @@ class ImportanceDisplay:
     Attributes
     ----------
     found : Importance
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> display = inspection.ImportanceDisplay.from_estimator(model, X, y)
+    >>> type(display).__name__
+    'ImportanceDisplay'
     """
 
     def __init__(self, found: Importance) -> None:

@@ -22,6 +22,16 @@ class Interaction(NamedTuple):
 
     `strength` is the share of the variance of their joint partial dependence that their own ones do not explain (H²);
     `effect` is the standard deviation of that part, in units of the prediction.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> (pair,) = inspection.interactions(model, X, ["x0", "x1"], n_rows=10)
+    >>> {pair.first, pair.second} == {"x0", "x1"}, 0 <= pair.strength
+    (True, True)
     """
 
     first: str
@@ -52,8 +62,18 @@ def interactions(
         Of a classifier: the class whose probability is looked at; the last one if not given.
     n_most : int
     n_rows : int
-        Rows, drawn at random; a pair takes `n_rows`² predictions.
+        Rows, drawn at random; a pair takes the square of `n_rows` predictions.
     random_state : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> pairs = inspection.interactions(model, X, ["x0", "x1", "x3"], n_rows=10)
+    >>> len(pairs), pairs[0].effect >= pairs[-1].effect
+    (3, True)
     """
     X = checked(model, X)
     k = class_index(model, target)
@@ -87,6 +107,16 @@ class InteractionDisplay:
     Attributes
     ----------
     pairs : list of Interaction
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> display = inspection.InteractionDisplay.from_estimator(model, X, features=["x0", "x1"], n_rows=10)
+    >>> len(display.pairs)
+    1
     """
 
     def __init__(self, pairs: list[Interaction]) -> None:

@@ -41,6 +41,16 @@ class Curve(NamedTuple):
         Prediction of each row.
     low, high : (n_points,)
         Between them are the averages of eight in ten members: how far the members agree.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> curve = inspection.partial_dependence(model, X, "x3", n_rows=20)
+    >>> curve.feature, curve.individual.shape[0]
+    ('x3', 20)
     """
 
     feature: str
@@ -76,6 +86,16 @@ def partial_dependence(
     n_rows : int
         At most so many rows, drawn at random.
     random_state : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> curve = inspection.partial_dependence(model, X, "x3", n_points=4)
+    >>> curve.grid.shape == curve.average.shape
+    True
     """
     X = checked(model, X)
     j, k = feature_index(model, feature), class_index(model, target)
@@ -108,6 +128,16 @@ class PartialDependenceDisplay:
     curves : list of Curve
     label : str
         Of the vertical axis.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, inspection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> display = inspection.PartialDependenceDisplay.from_estimator(model, X, ["x0", "x3"])
+    >>> len(display.curves)
+    2
     """
 
     def __init__(self, curves: list[Curve], label: str = "prediction") -> None:

@@ -34,6 +34,18 @@ class FormulaErrors(NamedTuple):
     values, errors : (n_numbers,)
         The numbers, and their standard errors.
     covariance : (n_numbers, n_numbers)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import LawRegressor, inspection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(1, 3, (60, 2))
+    >>> y = 2.37 * X[:, 0] ** 2 / X[:, 1] + 0.01 * rng.normal(size=60)
+    >>> model = LawRegressor(effort="quick", random_state=0).fit(X, y)
+    >>> found = inspection.standard_errors(model, X, y)
+    >>> "±" in found.formula, found.values.shape == found.errors.shape
+    (True, True)
     """
 
     formula: str
@@ -52,6 +64,18 @@ def standard_errors(model: Estimator, X: Any, y: Any) -> FormulaErrors:
     model : fitted regressor of symgrove
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import LawRegressor, inspection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(1, 3, (60, 2))
+    >>> y = 2.37 * X[:, 0] ** 2 / X[:, 1] + 0.01 * rng.normal(size=60)
+    >>> model = LawRegressor(effort="quick", random_state=0).fit(X, y)
+    >>> found = inspection.standard_errors(model, X, y)
+    >>> bool((found.errors < 0.1).all())
+    True
     """
     table, _, targets = rows_and_target(model, X, y)
     targets = model.model_.task.transformed(targets)

@@ -31,7 +31,17 @@ class ForestView(NamedTuple):
 
 
 def nodes_of(forest: Forest) -> ForestView:
-    """The forest as it is now."""
+    """The forest as it is now.
+
+    Examples
+    --------
+    >>> from symgrove import Forest, parse
+    >>> from symgrove.extending import nodes_of
+    >>> forest = Forest(2)
+    >>> root = parse(forest, "x0 * x1")
+    >>> nodes_of(forest).n_nodes > root
+    True
+    """
     return ForestView(forest, len(forest), forest.epoch)
 
 
@@ -46,6 +56,22 @@ class ForestState:
     vectors : tuple of str
         Fields that are vectors of the engine, made by `put`, `combine` or `apply`: they live as long as the state. They
         are saved as they are, because made anew they might differ in the last bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = ClassicGPRegressor(population_size=20)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     state = method.step(method.init())
+    >>> (own,) = state
+    >>> isinstance(own, ex.ForestState), own.ids
+    (True, ('population', 'elites.root'))
     """
 
     generation: int
@@ -115,6 +141,21 @@ class ForestMethod(ABC):
     seed : int
     state_type : type
         Of its states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = ClassicGPRegressor(population_size=20)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     state = method.step(method.init())
+    >>> isinstance(method.parts[0], ex.ForestMethod), method.parts[0].seed
+    (True, 0)
     """
 
     engine: Engine
@@ -190,12 +231,32 @@ class ForestMethod(ABC):
 
 
 def check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], kind: str) -> None:
-    """See that an array from a checkpoint has a shape and a kind of numbers: f, i or b."""
+    """See that an array from a checkpoint has a shape and a kind of numbers: f, i or b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.extending import check_array
+    >>> check_array("errors", np.zeros((3, 2)), (3, 2), "f")
+    >>> check_array("errors", np.zeros((3, 2)), (4, 2), "f")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...
+    """
     if array.dtype.kind != kind or array.shape != shape:
         raise ValueError(f"{name!r} must be of shape {shape} and kind {kind}, got {array.dtype} of shape {array.shape}")
 
 
 def check_ids(name: str, ids: Ids, shape: tuple[int, ...], n_nodes: int, lowest: int = 0) -> None:
-    """See that an array from a checkpoint holds ids of a forest."""
+    """See that an array from a checkpoint holds ids of a forest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.extending import check_ids
+    >>> check_ids("population", np.array([0, 4]), (2,), n_nodes=5)
+    >>> check_ids("population", np.array([0, 5]), (2,), n_nodes=5)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...
+    """
     if ids.dtype.kind != "i" or ids.shape != shape or (ids < lowest).any() or (ids >= n_nodes).any():
         raise ValueError(f"{name!r} must be {shape} ids of {n_nodes} nodes, got {ids.dtype} of shape {ids.shape}")

@@ -30,7 +30,24 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class GPState(ForestState):
-    """A run between two generations; `errors` are those of the population, `elites` the best ever found."""
+    """A run between two generations; `errors` are those of the population, `elites` the best ever found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = ClassicGPRegressor(population_size=20)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     state = method.step(method.init())
+    >>> (own,) = state
+    >>> own.generation, own.population.shape, own.errors.shape
+    (1, (20,), (20, 1))
+    """
 
     population: Ids
     errors: Matrix
@@ -153,6 +170,29 @@ class GP(ProgramMethod):
         Where random programs come from, how children are made.
     heights, min_height
         Of the initial programs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import extending as ex
+    >>> class RandomSearch(ex.GP):
+    ...     def init(self):
+    ...         return self.first_state()
+    ...     def advance(self, state):
+    ...         rng = ex.stream(self.seed, "programs", state.generation)
+    ...         new = self.source.ramped_half_and_half(state.forest, self.population_size, rng)
+    ...         scores = self.score(state.forest, new, self.samples)
+    ...         elites = ex.improve(state.elites, ex.best_of_each_sample(new, scores))
+    ...         return self.next_state(state, population=new, errors=scores.errors, elites=elites)
+    >>> @ex.with_parameters
+    ... class RandomSearchRegressor(ex.ProgramParameters, ex.Regressor):
+    ...     has_out_of_bag = False
+    ...     def make_part(self, target):
+    ...         return RandomSearch(samples=target.whole_sample(), **ex.gp_arguments(self, target))
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = RandomSearchRegressor(population_size=50, generations=3, random_state=0).fit(X, y)
+    >>> model.n_generations_, len(model.ensemble_)
+    (3, 1)
     """
 
     source: RandomPrograms
@@ -195,13 +235,30 @@ class GP(ProgramMethod):
 
 
 def first_occurrences(roots: Ids) -> Ids:
-    """Distinct roots in the order in which they first occur: of equal errors, the earliest program wins."""
+    """Distinct roots in the order in which they first occur: of equal errors, the earliest program wins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.extending import first_occurrences
+    >>> first_occurrences(np.array([7, 3, 7, 5, 3])).tolist()
+    [7, 3, 5]
+    """
     _, first = np.unique(roots, return_index=True)
     return roots[np.sort(first)]
 
 
 def look_up(programs: Ids, known: Ids, known_rows: Matrix, new: Ids, new_rows: Matrix) -> Matrix:
-    """Rows (such as errors) of programs that are all either known or new."""
+    """Rows (such as errors) of programs that are all either known or new.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.extending import look_up
+    >>> known, new = np.array([3, 5]), np.array([8])
+    >>> look_up(np.array([8, 3]), known, np.array([[0.3], [0.5]]), new, np.array([[0.8]])).tolist()
+    [[0.8], [0.3]]
+    """
     roots = np.concatenate([known, new])
     rows = np.concatenate([known_rows, new_rows])
     order = np.argsort(roots, kind="stable")

@@ -114,6 +114,18 @@ class Rows(NamedTuple):
     """Checked rows of data: targets is (n_targets, n_rows), `positions` are those in what the user gave.
 
     `own_targets` are in the user's units, where `targets` are transformed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> rows.take(np.array([3, 5])).X.shape
+    (2, 2)
     """
 
     X: Matrix
@@ -221,6 +233,18 @@ class Problem(NamedTuple):
         Training rows, by place, that an evolution is to be judged by and does not see.
     part_of : int or None
         How many rows the fit had to train on, if these are only some of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> problem.task.n_targets, len(problem.training.X)
+    (1, 40)
     """
 
     training: Rows

@@ -33,6 +33,18 @@ class Evaluation(NamedTuple):
     """How programs are evaluated: functions, the type of numbers, whether features are z-scored, memory, the engine.
 
     `reserved` are the bytes of the memory budget that engines leave to others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> evaluation.engine, evaluation.standardize
+    ('cpu', False)
     """
 
     primitives: PrimitiveSet
@@ -59,6 +71,22 @@ class TargetSetup(NamedTuple):
         Of the bootstrap samples, which all targets share, and of everything else.
     member : int
         Which of several independent runs this is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> def make(target):  # a TargetSetup
+    ...     print(target.forest.n_features, target.engine.n_rows)
+    ...     return ClassicGPRegressor(population_size=20).make_part(target)
+    >>> with ex.evolutions_of(problem, evaluation, make) as method:
+    ...     state = method.init()
+    2 40
     """
 
     engine: Engine
@@ -77,7 +105,23 @@ class TargetSetup(NamedTuple):
 def evolutions_of(
     problem: Problem, evaluation: Evaluation, make: Callable[[TargetSetup], ProgramMethod]
 ) -> SideBySide[ProgramMethod]:
-    """An evolution of programs for each target."""
+    """An evolution of programs for each target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = ClassicGPRegressor(population_size=20)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     state = method.step(method.init())
+    >>> method.describe(state)["generation"]
+    1
+    """
     X, targets, weight = problem.training[:3]
     standardization = standardization_of(X, weight) if evaluation.standardize else no_standardization(X.shape[1])
     columns = features_by_column(X, check_dtype(evaluation.dtype), standardization.apply)
@@ -107,6 +151,22 @@ class Fitted(NamedTuple):
         For each target the rows that its members were not fitted on.
     row_losses : tuple of callables, or None
         Loss of each target's numbers on every row, (y, prediction); None: of classes, whose members vote.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = ClassicGPRegressor(population_size=20)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     state = method.step(method.init())
+    ...     fitted = ex.programs_of(problem, method, state, "mean", merge=True)
+    >>> [rows_outside.shape for rows_outside in fitted.outside]
+    [(1, 40)]
     """
 
     model: Model
@@ -117,7 +177,24 @@ class Fitted(NamedTuple):
 def programs_of(
     problem: Problem, method: SideBySide[ProgramMethod], state: States, aggregation: str, *, merge: bool
 ) -> Fitted:
-    """The members of every target, with their final scaling, as a model with forests of its own."""
+    """The members of every target, with their final scaling, as a model with forests of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = ClassicGPRegressor(population_size=20)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     state = method.step(method.init())
+    ...     fitted = ex.programs_of(problem, method, state, "mean", merge=True)
+    >>> fitted.model.predict(X).shape
+    (1, 40)
+    """
     training = problem.training
     parts = [(own_part, own) for part, own in zip(method.parts, state, strict=True) for own_part in part.of_targets()]
     members = [part.finish(own) for part, own in parts]

@@ -31,6 +31,21 @@ class SideBySide(Generic[Part]):
         Of the features that the parts see.
     share_target : bool
         Whether the parts have one target; then their errors are those of more members, not of more targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import ClassicGPRegressor, PrimitiveSet, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = ClassicGPRegressor(population_size=20)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     state = method.step(method.init())
+    >>> len(method.parts), len(state)  # one target
+    (1, 1)
     """
 
     parts: Sequence[Part]

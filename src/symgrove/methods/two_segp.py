@@ -52,6 +52,21 @@ class TwoSEGP(GP):
         Who survives.
     whole : Samples
         All training rows as one sample, for selections that look at single rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import PrimitiveSet, TwoSEGPRegressor, extending as ex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2))
+    >>> rows = ex.Rows(X, (X[:, 0] * X[:, 1])[None], None, np.arange(40))
+    >>> problem = ex.Problem(rows, ex.Regression(), seed=0)
+    >>> evaluation = ex.Evaluation(PrimitiveSet(("add", "mul")), "float64", False, 1 << 28)
+    >>> estimator = TwoSEGPRegressor(population_size=20, n_estimators=4)
+    >>> with ex.evolutions_of(problem, evaluation, estimator.make_part) as method:
+    ...     (state,) = method.step(method.init())
+    >>> isinstance(method.parts[0], ex.TwoSEGP), state.elites.root.shape
+    (True, (4,))
     """
 
     samples: Samples

@@ -75,6 +75,17 @@ class Ensemble:
         Of the members in a weighted mean, from 0 to 1, which the largest is; None where they count the same.
     named : tuple of NamedNode
         Parts of the programs that have a name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import Forest, parse
+    >>> from symgrove import extending as ex
+    >>> forest = Forest(1)
+    >>> roots = np.array([parse(forest, "x0 + 1"), parse(forest, "x0 * x0")])
+    >>> ensemble = ex.make_ensemble(forest, roots, np.ones(2), np.zeros(2), 0.0, ex.no_standardization(1))
+    >>> ensemble.predict(np.array([[3.0]])).tolist()  # the mean of 4 and 9
+    [6.5]
     """
 
     forest: Forest
@@ -357,7 +368,19 @@ def make_ensemble(
     threshold: float = THRESHOLD,
     weights: NDArray[np.float64] | None = None,
 ) -> Ensemble:
-    """An ensemble of one root for each sample, with a forest of its own."""
+    """An ensemble of one root for each sample, with a forest of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import Forest, parse
+    >>> from symgrove import extending as ex
+    >>> forest = Forest(1)
+    >>> roots = np.array([parse(forest, "x0 + 1"), parse(forest, "x0 * x0")])
+    >>> ensemble = ex.make_ensemble(forest, roots, np.ones(2), np.zeros(2), 0.0, ex.no_standardization(1))
+    >>> ensemble.n_samples
+    2
+    """
     own = Forest(forest.n_features, forest.primitives)
     distinct, program_of = np.unique(roots, return_inverse=True)
     programs = own.copy_from(forest, distinct)

@@ -66,6 +66,15 @@ class Model(ABC):
     task : Task
     primitives : PrimitiveSet
     n_features : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, extending as ex
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> isinstance(model.model_, ex.Model), model.model_.predict(X).shape  # targets in front
+    (True, (1, 60))
     """
 
     kind: ClassVar[str]

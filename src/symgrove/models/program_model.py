@@ -41,6 +41,15 @@ class ProgramModel(Model):
         Whether members of equal programs are shown as one.
     reading : Reading or None
         What is known of the training rows for showing formulas.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, extending as ex
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> isinstance(model.model_, ex.ProgramModel), model.model_.ensembles[0].n_samples
+    (True, 5)
     """
 
     ensembles: tuple[Ensemble, ...]
@@ -234,5 +243,17 @@ def program_model_from(
 
 
 def unknown_errors(ensembles: Sequence[Ensemble]) -> tuple[Matrix, ...]:
-    """Errors of members that are not known."""
+    """Errors of members that are not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import Forest, parse
+    >>> from symgrove import extending as ex
+    >>> forest = Forest(1)
+    >>> roots = np.array([parse(forest, "x0 + 1"), parse(forest, "x0 * x0")])
+    >>> ensemble = ex.make_ensemble(forest, roots, np.ones(2), np.zeros(2), 0.0, ex.no_standardization(1))
+    >>> ex.unknown_errors([ensemble])
+    (array([nan, nan]),)
+    """
     return tuple(np.full(ensemble.n_samples, np.nan) for ensemble in ensembles)

@@ -13,7 +13,15 @@ from symgrove.models.row_blocks import FEWEST_ROWS, row_blocks
 
 
 class Standardization(NamedTuple):
-    """Mean and spread of every feature, (n_features,); spread 1 where a feature is constant."""
+    """Mean and spread of every feature, (n_features,); spread 1 where a feature is constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.extending import Standardization
+    >>> Standardization(np.array([10.0]), np.array([2.0])).apply(np.array([[12.0], [8.0]])).tolist()
+    [[1.0], [-1.0]]
+    """
 
     mean: NDArray[np.float64]
     spread: NDArray[np.float64]
@@ -43,7 +51,15 @@ class Standardization(NamedTuple):
 
 
 def standardization_of(X: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> Standardization:
-    """Mean and population standard deviation of the training features."""
+    """Mean and population standard deviation of the training features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.extending import standardization_of
+    >>> standardization_of(np.array([[1.0], [3.0]])).mean.tolist()
+    [2.0]
+    """
     mean = np.average(X, axis=0, weights=weight)
     squares = X - mean
     np.square(squares, out=squares)
@@ -69,5 +85,12 @@ def standardization_from(mean: NDArray[np.float64], spread: NDArray[np.float64])
 
 
 def no_standardization(n_features: int) -> Standardization:
-    """Features as they are."""
+    """Features as they are.
+
+    Examples
+    --------
+    >>> from symgrove.extending import no_standardization
+    >>> no_standardization(2).spread.tolist()
+    [1.0, 1.0]
+    """
     return Standardization(np.zeros(n_features), np.ones(n_features))

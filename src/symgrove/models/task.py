@@ -28,7 +28,14 @@ Head = Callable[[Matrix], Matrix] | None
 
 
 class Task(ABC):
-    """What a target means."""
+    """What a target means.
+
+    Examples
+    --------
+    >>> from symgrove.extending import Regression, Task
+    >>> isinstance(Regression(), Task), Regression().n_targets
+    (True, 1)
+    """
 
     @property
     @abstractmethod
@@ -92,6 +99,12 @@ class Regression(Task):
     """The target is a number, or several: then `target_names` are their names.
 
     With `transforms`, one for each target, models know transformed targets only.
+
+    Examples
+    --------
+    >>> from symgrove.extending import Regression
+    >>> Regression(("height", "weight")).n_targets
+    2
     """
 
     target_names: tuple[str, ...] = ()
@@ -137,7 +150,16 @@ class Regression(Task):
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """The target is one of several classes."""
+    """The target is one of several classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.extending import Classification
+    >>> task = Classification(np.array(["cat", "dog", "fish"]))
+    >>> task.n_targets, task.classes.tolist()
+    (3, ['cat', 'dog', 'fish'])
+    """
 
     labels: NDArray[Any]
 

@@ -73,6 +73,16 @@ def report(
     -------
     page : str
         The HTML; `page.save(path)` writes it, and a notebook shows it in a frame.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, report
+    >>> X, y = make_friedman1(120, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X[:80], y[:80])
+    >>> page = report(model, X[80:], y[80:], title="Friedman 1")
+    >>> page[:15]
+    '<!doctype html>'
     """
     check_number("coverage", coverage, 0, LARGEST_COVERAGE)
     start = time.perf_counter()

@@ -52,6 +52,19 @@ def load(
     estimator
         Fitted: it predicts, shows and exports as the one that was saved. It has no `oob_prediction_` and no run to go
         on with.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, load
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> model = TwoSEGPRegressor(population_size=50, n_estimators=5, generations=5, random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model.json"
+    >>> model.save(path)
+    >>> bool((load(path).predict(X) == model.predict(X)).all())
+    True
     """
     kinds = [estimators] if isinstance(estimators, type) else estimators
     return from_document(load_document(path), functions, kinds)

@@ -42,6 +42,16 @@ class Candidates(NamedTuple):
         Generations since the line of parents began with a program made from scratch; donors do not count.
     generation : int
         0 when the first offspring are there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove.selection import Candidates
+    >>> def youngest(candidates, n_selected, rng):
+    ...     return np.argsort(candidates.ages)[:n_selected]
+    >>> errors = np.array([[0.1], [0.2], [0.3]])
+    >>> youngest(Candidates(errors, np.array([3, 5, 1]), np.array([4, 0, 2]), 7), 2, None).tolist()
+    [1, 2]
     """
 
     errors: Matrix
@@ -71,7 +81,18 @@ def _check_by(by: str) -> None:
 
 @dataclass(frozen=True)
 class Truncation:
-    """The programs with the lowest best (or worst) error over the samples."""
+    """The programs with the lowest best (or worst) error over the samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, selection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> settings = dict(population_size=50, n_estimators=5, generations=5, random_state=0)
+    >>> model = TwoSEGPRegressor(**settings, selection=selection.Truncation()).fit(X, y)
+    >>> model.n_generations_
+    5
+    """
 
     by: str = "worst"
 
@@ -95,6 +116,16 @@ class Tournament:
     distinct : bool
         Whether equal programs count as one, which can survive only once: copies of a good program cannot fill the
         population.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, selection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> settings = dict(population_size=50, n_estimators=5, generations=5, random_state=0)
+    >>> model = TwoSEGPRegressor(**settings, selection=selection.Tournament(4, by="best")).fit(X, y)
+    >>> model.n_generations_
+    5
     """
 
     size: int = 8
@@ -123,6 +154,16 @@ class Partition:
         whatever their number. All by default. Elites are kept for every sample either way.
     tournament_size : int, optional
         Fill places with winners of tournaments on the sample's error. By default, with the best of the sample.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, selection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> settings = dict(population_size=50, n_estimators=5, generations=5, random_state=0)
+    >>> model = TwoSEGPRegressor(**settings, selection=selection.Partition(n_parts=2)).fit(X, y)
+    >>> model.n_generations_
+    5
     """
 
     n_parts: int | None = None
@@ -152,6 +193,16 @@ class PartitionLexicase:
     ----------
     n_cases : int
         Rows to draw; all if there are fewer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from symgrove import TwoSEGPRegressor, selection
+    >>> X, y = make_friedman1(60, random_state=0)
+    >>> settings = dict(population_size=50, n_estimators=5, generations=5, random_state=0)
+    >>> model = TwoSEGPRegressor(**settings, selection=selection.PartitionLexicase(n_cases=20)).fit(X, y)
+    >>> model.n_generations_
+    5
     """
 
     n_cases: int = 256

@@ -19,6 +19,13 @@ def tournament(errors: ArrayLike, n_selected: int, size: int, rng: np.random.Gen
     size : int
         Contestants in each tournament, drawn with replacement.
     rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import tournament
+    >>> tournament([0.5, 0.1, 0.3], 4, size=20, rng=np.random.default_rng(0)).tolist()
+    [1, 1, 1, 1]
     """
     vector = check_errors(errors, ndim=1)
     if size < 1 or n_selected < 0:

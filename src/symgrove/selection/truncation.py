@@ -22,6 +22,12 @@ def truncation(errors: ArrayLike, n_selected: int) -> Indices:
     errors : array-like of shape (n_programs,)
     n_selected : int
         At most the number of programs.
+
+    Examples
+    --------
+    >>> from symgrove import truncation
+    >>> truncation([0.5, 0.1, 0.3, 0.1], 2).tolist()
+    [1, 3]
     """
     vector = check_errors(errors, ndim=1)
     if not 0 <= n_selected <= vector.size:
@@ -43,6 +49,14 @@ def partitioned_truncation(errors: ArrayLike, n_selected: int, rng: np.random.Ge
     n_selected : int
     rng : numpy.random.Generator
         Chooses the samples that get one more; not used if there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import partitioned_truncation
+    >>> errors = [[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.8, 0.2]]  # of four programs on two samples
+    >>> partitioned_truncation(errors, 4, np.random.default_rng(0)).tolist()
+    [0, 1, 2, 3]
     """
     matrix = check_errors(errors, ndim=2)
     slots = share_slots(n_selected, matrix.shape[1], rng)

@@ -32,6 +32,16 @@ class SubtreeVariation:
         Minimum height of grown branches.
     max_height : int, optional
         Their maximum height, if not that of the source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symgrove import Forest, RandomPrograms, SubtreeVariation
+    >>> forest, rng = Forest(2), np.random.default_rng(0)
+    >>> source = RandomPrograms(forest)
+    >>> parents = source.ramped_half_and_half(forest, 10, rng)
+    >>> SubtreeVariation(source, max_size=20)(forest, parents, rng).shape
+    (10,)
     """
 
     def __init__(
