@@ -26,7 +26,12 @@ def main() -> None:
     SOURCE.mkdir(parents=True, exist_ok=True)
     sources = written_sources()
     keep = {SOURCE / name for name in sources}
-    generated = [SOURCE / "gallery", SOURCE / "tutorials"]
+    generated = [SOURCE / folder for folder in EXAMPLES]  # sphinx-gallery runs again only what has changed
+    if {p.relative_to(SOURCE).with_suffix("").as_posix() for g in generated for p in g.glob("plot_*.rst")} - set(
+        examples()
+    ):
+        for folder in generated:
+            shutil.rmtree(folder, ignore_errors=True)
     for path in [p for p in SOURCE.rglob("*") if p.is_file()]:
         if path not in keep and not any(path.is_relative_to(g) for g in generated):
             path.unlink()
@@ -65,6 +70,7 @@ def with_links(text: str, document: Path, page: str, pages: dict[str, Path], fil
     page_of = {path: f"{name}.md" for name, path in pages.items()} | {ROOT / "README.md": "index.md"}
     page_of |= {path: f"{name}.rst" for name, path in examples().items()}
     page_of |= {DOCS / folder: f"{folder}/index.rst" for folder in EXAMPLES}
+    page_of[DOCS / "site" / "map.toml"] = "api/index.md"  # which on a forge is the list of public names
     here = Path(page).parent
 
     def link(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # Documents outside docs/ that are pages of the site.
-PROJECT = ("CONTRIBUTING", "ARCHITECTURE", "CHANGELOG", "SECURITY", "CODE_OF_CONDUCT")
+PROJECT = ("CONTRIBUTING", "ARCHITECTURE", "CHANGELOG", "SECURITY", "CODE_OF_CONDUCT", "contrib/srbench/README")
 EXAMPLES = ("tutorials", "gallery")
 SUMMARY = (
     "symgrove learns formulas from tables, as scikit-learn estimators and in the shell: one short formula "

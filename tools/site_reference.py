@@ -105,5 +105,12 @@ def command_page() -> dict[str, str]:
 
 
 def escaped(text: str) -> list[str]:
-    """Lines of plain text as Markdown shows them."""
-    return [re.sub(r"([\\`*_<>|\[\]#$])", r"\\\1", line.strip()) for line in text.splitlines()]
+    """Lines of plain text as Markdown shows them; what stands in backticks is code."""
+
+    def escape(part: str) -> str:
+        return re.sub(r"([\\*_<>|\[\]#$])", r"\\\1", part)
+
+    return [
+        "".join(escape(part) if k % 2 == 0 else f"`{part}`" for k, part in enumerate(line.strip().split("`")))
+        for line in text.splitlines()
+    ]

@@ -51,5 +51,5 @@ ax.axvspan(0, 5.5, color="0.93")
 for point in list(front)[-6:]:
     ax.plot(time, point.predict(time), lw=1, label=f"{point.size} nodes")
 ax.plot(seen, size, "k.", ms=4)
-ax.set(xlabel="time", ylabel="size", ylim=(-1, 25), title="six formulas of the front")
+ax.set(xlabel="time", ylabel="size", ylim=(-1, 25), title="formulas of the front")
 ax.legend(frameon=False)

@@ -26,7 +26,8 @@ inspection.PartialDependenceDisplay.from_estimator(model, X_new, ["x0", "x2", "x
 # %%
 # Interactions (Friedman and Popescu's H²): x0 and x1, as it should be.
 inspection.InteractionDisplay.from_estimator(model, X_new)
-print(inspection.interactions(model, X_new)[0])
+first = inspection.interactions(model, X_new)[0]
+print(f"{first.first} and {first.second}: H² {first.strength:.2f}")
 
 # %%
 # How strongly the prediction reacts to small changes, row by row, by exact derivatives:

@@ -24,7 +24,7 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-6, 6, (300, 2))
 y = 4 / (1 + (2 * X[:, 0] - 3) ** 2) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=300)
 
-settings = {"population_size": 500, "generations": 40, "max_size": 11, "random_state": 0}
+settings = {"population_size": 1000, "generations": 60, "max_size": 15, "random_state": 0}
 models = {
     "with bump": sg.ClassicGPRegressor(functions=("add", "sub", "mul", own), **settings).fit(X, y),
     "without": sg.ClassicGPRegressor(functions=("add", "sub", "mul"), **settings).fit(X, y),

@@ -21,7 +21,8 @@ print("ensemble:", sum(member.size for member in ensemble.ensemble_), f"nodes, R
 print("formula: ", f"R² {taught.model.score(X_test, y_test):.3f},", taught.model.ensemble_[0].rounded())
 
 # %%
-# All sizes, on the test rows:
+# All sizes, on the test rows. This table is small and noisy: some formulas are better there than the ensemble that
+# taught them, which is luck in part (`how good one formula is <../smaller.html#how-good-one-formula-is>`_).
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 front = taught.model.front_
 residual = [y_test - point.predict(X_test) for point in front]

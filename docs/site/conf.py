@@ -16,10 +16,12 @@ exclude_patterns = ["gallery_source", "tutorials_source"]
 
 # Headings have the anchors that forges give them, so that links work in both places.
 myst_heading_anchors = 4
+smartquotes = False  # -- is an option
 # Single backticks in docstrings are code, as in the other documents.
 default_role = "code"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
+toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"symgrove {release}"
@@ -45,7 +47,7 @@ sphinx_gallery_conf = {
     "filename_pattern": "/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
-    "capture_repr": ("_repr_html_", "__repr__"),
+    "capture_repr": ("_repr_html_",),
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 0,

@@ -34,7 +34,8 @@ print(f"weights of what was evolved: {model.stacking_weight_sum_:.2f}")
 #
 # Is it worth it?
 # ---------------
-# Always look at a straight line first, and at trees. With noise like this, they are all alike:
+# Always look at a straight line first, and at trees. With so much noise, the straight line is as good as anything,
+# and it is what to take if the score is all that counts:
 
 others = {
     "Grove": model,
@@ -68,7 +69,7 @@ inspection.PartialDependenceDisplay.from_estimator(model, X_test, ["bmi", "s5"])
 # %%
 # In one formula
 # --------------
-# Shorter than the ensemble by far, and often nearly as good; the score beside it is the ensemble's on the same rows.
+# Shorter than the ensemble by far. What that costs stands beside it: the scores of both on the same rows.
 
 one = sg.distill(model, X_train, y_train, max_size=15, effort="quick")
 print(one.model.ensemble_[0].rounded(2))

@@ -7,20 +7,17 @@ import ast
 import re
 import runpy
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+import symgrove as sg
+from symgrove.cli.app import app
+from tools.site_map import DOCS, documents, examples, llms_of_repository, pages_below, read_map
+from tools.site_reference import api_pages, command_page, own_members, public_names
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from site_map import DOCS, documents, examples, llms_of_repository, pages_below, read_map  # noqa: E402
-from site_reference import api_pages, command_page, own_members, public_names  # noqa: E402
-
-import symgrove as sg  # noqa: E402
-from symgrove.cli.app import app  # noqa: E402
-
 GALLERY = [path for path in examples().values() if path.parent.name == "gallery"]
 
 
@@ -48,7 +45,8 @@ def test_every_command_and_option_is_in_the_reference():
     page = command_page()["api/commands.md"]
     for command in app.registered_commands:
         assert f"\n## {command.name}\n" in page
-    assert "--checkpoint" in page or "--max-time" in page
+        options = {o for p in get_command(app).commands[command.name].params for o in p.opts if o.startswith("-")}
+        assert all(f"`{option}" in page or f", {option}" in page for option in options)
 
 
 @pytest.mark.parametrize("path", examples().values(), ids=lambda path: path.stem)
@@ -61,6 +59,26 @@ def test_examples_have_a_title_compile_and_draw(path):
     assert "\n".join(rest).strip()
     assert re.search(r"pyplot|Display|\.plot\(", text), "an example has a picture"
     assert not re.search(r"https?://|urlopen|fetch_", text), "an example needs no network"
+
+
+def test_a_newcomer_finds_ten_answers_on_the_second_page():
+    assert "](how-to.md)" in (DOCS / "index.md").read_text()
+    answers = dict(
+        re.findall(r"^## (.+)\n\n(.*?)(?=^## |\Z)", (DOCS / "how-to.md").read_text(), re.MULTILINE | re.DOTALL)
+    )
+    said = {
+        "Predict with intervals": "predict_interval",
+        "Use a loss of my own": "loss=",
+        "Stop, resume and go on": "checkpoint=",
+        "Read one formula": "formula(",
+        "Deploy": 'export("sql"',
+        "Cite it": "CITATION.cff",
+        "Report a bug": "symgrove doctor",
+        "Tables with gaps, categories, dates": "NaN",
+        "Use a GPU": 'engine="cuda"',
+        "Come from gplearn or PySR": "from-gplearn.md",
+    }
+    assert not [question for question, answer in said.items() if answer not in answers[question]]
 
 
 def test_the_gallery_has_what_it_promises():
