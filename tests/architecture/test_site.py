@@ -64,7 +64,7 @@ def test_examples_have_a_title_compile_and_draw(path):
 def test_a_newcomer_finds_ten_answers_on_the_second_page():
     assert "](how-to.md)" in (DOCS / "index.md").read_text()
     answers = dict(
-        re.findall(r"^## (.+)\n\n(.*?)(?=^## |\Z)", (DOCS / "how-to.md").read_text(), re.MULTILINE | re.DOTALL)
+        re.findall(r"^## ([^\n]+)\n\n(.*?)(?=^## |\Z)", (DOCS / "how-to.md").read_text(), re.MULTILINE | re.DOTALL)
     )
     said = {
         "Predict with intervals": "predict_interval",
