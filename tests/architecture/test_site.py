@@ -4,6 +4,7 @@
 """
 
 import ast
+import importlib
 import re
 import runpy
 import subprocess
@@ -26,6 +27,22 @@ def test_every_document_is_on_the_site_once():
     placed = [page for section in sections for page in pages_below(section)]
     assert len(placed) == len(set(placed))
     assert set(placed) - {"tutorials/index"} | set(sections) == set(documents()) - {"index"} | {"gallery", "api"}
+
+
+def test_sources_are_complete_and_pages_are_reached_from_the_first(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    sources = importlib.import_module("make_site").written_sources()
+    pages = {name.rsplit(".", 1)[0]: text.decode() for name, text in sources.items() if name.endswith((".md", ".rst"))}
+    reached = {"index"}
+    for page, text in pages.items():
+        for block in re.findall(r"```{toctree}\n:hidden:\n\n(.*?)\n```", text, re.DOTALL):
+            targets = [re.sub(r".*<(.*)>", r"\1", line) for line in block.splitlines()]
+            reached |= {Path(page).parent.joinpath(target).as_posix() for target in targets}
+    made_by_sphinx_gallery = {"gallery/index", "tutorials/index"}
+    assert reached - made_by_sphinx_gallery == {page for page in pages if "_source/" not in page}
+    own = pages["how-to"]
+    assert "](gallery/plot_07_deploy.rst)" in own, "links to examples lead to their pages"
+    assert "[`LawRegressor`](api/symgrove.LawRegressor.rst)" in own, "names lead to the reference"
 
 
 def test_every_public_name_is_in_the_reference_once():
