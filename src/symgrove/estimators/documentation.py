@@ -224,8 +224,8 @@ _EXAMPLE = {
 >>> from sklearn.datasets import make_friedman1
 >>> from symgrove import {name}
 >>> X, y = make_friedman1(60, random_state=0)
->>> model = {name}({settings}random_state=0).fit(X, y)
->>> model.predict(X[:3]).shape
+>>> model = {name}({settings}random_state=0)
+>>> model.fit(X, y).predict(X[:3]).shape
 (3,)
 >>> 0.0 < model.score(X, y) <= 1.0
 True""",
@@ -233,8 +233,8 @@ True""",
 >>> from sklearn.datasets import load_iris
 >>> from symgrove import {name}
 >>> X, y = load_iris(return_X_y=True)
->>> model = {name}({settings}random_state=0).fit(X, y)
->>> model.predict_proba(X[:3]).shape
+>>> model = {name}({settings}random_state=0)
+>>> model.fit(X, y).predict_proba(X[:3]).shape
 (3, 3)
 >>> 0.5 < model.score(X, y) <= 1.0
 True""",
