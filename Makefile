@@ -74,7 +74,7 @@ $(VENV)/.ready-docs: $(VENV)/.ready
 
 docs: $(VENV)/.ready-docs  ## build the documentation site into build/site, run its examples, check links (about four minutes)
 	$(BIN)/python tools/compile_kernels.py
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/architecture tests/test_examples_of_names.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/architecture/test_docs.py tests/architecture/test_site.py tests/test_examples_of_names.py
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/make_site.py
 
 bench: $(VENV)/.ready-bench  ## measure: ratios against peers and against ourselves, one table (about 3 minutes)
