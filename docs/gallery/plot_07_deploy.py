@@ -11,6 +11,7 @@ import ctypes
 import sqlite3
 import subprocess
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -38,7 +39,7 @@ differences = {}
 # One query, here run by SQLite; NULL is a missing value.
 query = model.export("sql", table="houses", dialect="sqlite")
 print(query[:300], "...")
-with sqlite3.connect(":memory:") as connection:
+with closing(sqlite3.connect(":memory:")) as connection:
     table.astype({"town": str}).to_sql("houses", connection, index=False)
     differences["SQL (SQLite)"] = np.abs(pd.read_sql(query, connection).iloc[:, -1] - expected).max()
 

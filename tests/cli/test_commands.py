@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -160,20 +161,22 @@ def test_few_whole_numbers_are_classes_unless_told(tmp_path):
 def test_exports_by_name(folder, tmp_path):
     wanted = column(run("predict", folder / "model.json", folder / "numbers.csv").stdout, "prediction")
     query = run("export", folder / "model.json", "--to", "sql", "--table", "t", "--keep", "y").stdout
-    base = sqlite3.connect(":memory:")
-    base.execute('CREATE TABLE t ("col 0", "col 1", "col 2", "col 3", "col 4", y)')
-    table = read_table(str(folder / "numbers.csv"))
-    base.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", list(zip(*map(table.column, table.given), strict=True)))
-    np.testing.assert_allclose([row[-1] for row in base.execute(query)], wanted, rtol=1e-9)
-    for name in ("python", "js", "c", "latex", "text", "sympy"):
-        done = run("export", folder / "model.json", "--to", name)
-        assert (done.exit_code, bool(done.stdout)) == (0, True), done.output
-    for name, file in (("onnx", "m.onnx"), ("excel", "m.xlsx")):
-        done = run("export", folder / "model.json", "--to", name, "-o", tmp_path / file)
-        assert done.exit_code == 0, done.output
-        assert (tmp_path / file).stat().st_size > 1000
-    assert "is a file; name it with -o" in run("export", folder / "model.json", "--to", "excel").output
-    assert "no option 'table'" in run("export", folder / "model.json", "--to", "c", "--table", "t").output
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute('CREATE TABLE t ("col 0", "col 1", "col 2", "col 3", "col 4", y)')
+        table = read_table(str(folder / "numbers.csv"))
+        base.executemany(
+            "INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", list(zip(*map(table.column, table.given), strict=True))
+        )
+        np.testing.assert_allclose([row[-1] for row in base.execute(query)], wanted, rtol=1e-9)
+        for name in ("python", "js", "c", "latex", "text", "sympy"):
+            done = run("export", folder / "model.json", "--to", name)
+            assert (done.exit_code, bool(done.stdout)) == (0, True), done.output
+        for name, file in (("onnx", "m.onnx"), ("excel", "m.xlsx")):
+            done = run("export", folder / "model.json", "--to", name, "-o", tmp_path / file)
+            assert done.exit_code == 0, done.output
+            assert (tmp_path / file).stat().st_size > 1000
+        assert "is a file; name it with -o" in run("export", folder / "model.json", "--to", "excel").output
+        assert "no option 'table'" in run("export", folder / "model.json", "--to", "c", "--table", "t").output
 
 
 BAD = {

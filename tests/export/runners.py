@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -113,16 +114,16 @@ def run_javascript_intervals(plan, X, coverage, folder):
 def query(plan, X, dialect, **options):
     """Rows of the answer, and the names of its columns."""
     text = export(plan, "sql", None, {"dialect": dialect, **options})
-    base = sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()
-    columns = ", ".join('"' + name.replace('"', '""') + '" DOUBLE' for name in plan.features)
-    base.execute(f"CREATE TABLE data ({columns})")
-    if dialect == "sqlite":
-        base.executemany(f"INSERT INTO data VALUES ({', '.join('?' * X.shape[1])})", X.tolist())
-    else:
-        base.register("given", {f"c{i}": column for i, column in enumerate(X.T.copy())})
-        base.execute("INSERT INTO data SELECT * FROM given")
-    found = base.execute(text)
-    return found.fetchall(), [column[0] for column in found.description]
+    with closing(sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()) as base:
+        columns = ", ".join('"' + name.replace('"', '""') + '" DOUBLE' for name in plan.features)
+        base.execute(f"CREATE TABLE data ({columns})")
+        if dialect == "sqlite":
+            base.executemany(f"INSERT INTO data VALUES ({', '.join('?' * X.shape[1])})", X.tolist())
+        else:
+            base.register("given", {f"c{i}": column for i, column in enumerate(X.T.copy())})
+            base.execute("INSERT INTO data SELECT * FROM given")
+        found = base.execute(text)
+        return found.fetchall(), [column[0] for column in found.description]
 
 
 def run_sql(plan, X, dialect):

@@ -4,6 +4,7 @@ import datetime
 import json
 import sqlite3
 import subprocess
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -133,17 +134,17 @@ def test_javascript(model, wanted, tmp_path):
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
 def test_sql(dialect, model, wanted):
-    base = sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()
-    base.execute('CREATE TABLE data ("at" VARCHAR, "on" VARCHAR, us VARCHAR)')
-    base.executemany("INSERT INTO data VALUES (?, ?, ?)", [list(row.values()) for row in rows()])
-    check([row[-1] for row in base.execute(model.export("sql", dialect=dialect)).fetchall()], wanted)
-    kinds = ("TIMESTAMP", "DATE", "DOUBLE") if dialect == "duckdb" else ("DOUBLE", "TEXT", "DOUBLE")
-    base.execute('CREATE TABLE typed ("at" {}, "on" {}, us {})'.format(*kinds))
-    at = "2024-01-05 12:00:00" if dialect == "duckdb" else days_of((2024, 1, 5, 12))
-    base.execute("INSERT INTO typed VALUES (?, ?, ?)", [at, "2024-01-05", 19000.0])
-    found = base.execute(model.export("sql", dialect=dialect, table="typed")).fetchall()[0][-1]
-    wanted = model.predict(pd.DataFrame({"at": ["2024-01-05 12:00"], "on": ["5/1/2024"], "us": [19000.0]}))
-    assert found == pytest.approx(wanted[0], rel=1e-9)
+    with closing(sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()) as base:
+        base.execute('CREATE TABLE data ("at" VARCHAR, "on" VARCHAR, us VARCHAR)')
+        base.executemany("INSERT INTO data VALUES (?, ?, ?)", [list(row.values()) for row in rows()])
+        check([row[-1] for row in base.execute(model.export("sql", dialect=dialect)).fetchall()], wanted)
+        kinds = ("TIMESTAMP", "DATE", "DOUBLE") if dialect == "duckdb" else ("DOUBLE", "TEXT", "DOUBLE")
+        base.execute('CREATE TABLE typed ("at" {}, "on" {}, us {})'.format(*kinds))
+        at = "2024-01-05 12:00:00" if dialect == "duckdb" else days_of((2024, 1, 5, 12))
+        base.execute("INSERT INTO typed VALUES (?, ?, ?)", [at, "2024-01-05", 19000.0])
+        found = base.execute(model.export("sql", dialect=dialect, table="typed")).fetchall()[0][-1]
+        wanted = model.predict(pd.DataFrame({"at": ["2024-01-05 12:00"], "on": ["5/1/2024"], "us": [19000.0]}))
+        assert found == pytest.approx(wanted[0], rel=1e-9)
 
 
 def days(n):

@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -96,21 +97,23 @@ def test_javascript(model, wanted, tmp_path):
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
 def test_sql_has_no_prediction_where_a_text_is_no_number(dialect, model, wanted):
-    base = sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()
-    base.execute("CREATE TABLE data (a VARCHAR, b VARCHAR, c VARCHAR)")
-    given = [[v if v is None else str(v) for v in row.values()] for row in rows()]
-    # 1.0 is no number of these columns, so the others are 1.
-    given = [["1" if v == "1.0" and name == "a" else v for name, v in zip("abc", row, strict=True)] for row in given]
-    given = [
-        ["100 %" if v == "1.0" and k == 2 else "12.5 %" if v == "0.125" else v for k, v in enumerate(row)]
-        for row in given
-    ]
-    base.executemany("INSERT INTO data VALUES (?, ?, ?)", given)
-    check([row[-1] for row in base.execute(model.export("sql", dialect=dialect)).fetchall()], wanted)
-    base.execute("CREATE TABLE typed (a DOUBLE, b INTEGER, c DOUBLE)")
-    base.execute("INSERT INTO typed VALUES (1.5, 2, 0.25)")
-    found = base.execute(model.export("sql", dialect=dialect, table="typed")).fetchall()[0][-1]
-    assert found == pytest.approx(model.predict(pd.DataFrame({"a": [1.5], "b": [2], "c": [0.25]}))[0], rel=1e-9)
+    with closing(sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()) as base:
+        base.execute("CREATE TABLE data (a VARCHAR, b VARCHAR, c VARCHAR)")
+        given = [[v if v is None else str(v) for v in row.values()] for row in rows()]
+        # 1.0 is no number of these columns, so the others are 1.
+        given = [
+            ["1" if v == "1.0" and name == "a" else v for name, v in zip("abc", row, strict=True)] for row in given
+        ]
+        given = [
+            ["100 %" if v == "1.0" and k == 2 else "12.5 %" if v == "0.125" else v for k, v in enumerate(row)]
+            for row in given
+        ]
+        base.executemany("INSERT INTO data VALUES (?, ?, ?)", given)
+        check([row[-1] for row in base.execute(model.export("sql", dialect=dialect)).fetchall()], wanted)
+        base.execute("CREATE TABLE typed (a DOUBLE, b INTEGER, c DOUBLE)")
+        base.execute("INSERT INTO typed VALUES (1.5, 2, 0.25)")
+        found = base.execute(model.export("sql", dialect=dialect, table="typed")).fetchall()[0][-1]
+        assert found == pytest.approx(model.predict(pd.DataFrame({"a": [1.5], "b": [2], "c": [0.25]}))[0], rel=1e-9)
 
 
 def test_languages_of_numbers_say_so(model, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import subprocess
+from contextlib import closing
 from types import SimpleNamespace
 
 import duckdb
@@ -102,15 +103,15 @@ def run_javascript(model, X, folder):
 
 
 def run_sql(model, X, dialect):
-    base = sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()
-    kinds = ["DOUBLE", "VARCHAR", "DOUBLE", "INTEGER", "BOOLEAN" if dialect == "duckdb" else "VARCHAR"]
-    columns = ", ".join('"' + n.replace('"', '""') + f'" {k}' for n, k in zip(X, kinds, strict=True))
-    base.execute(f"CREATE TABLE data ({columns})")
-    base.executemany("INSERT INTO data VALUES (?, ?, ?, ?, ?)", values_of(X))
-    rows = base.execute(model.export("sql", dialect=dialect)).fetchall()
-    assert [row[1] for row in rows] == [row[1] for row in values_of(X)]
-    first = X.shape[1] + (model._plan().classes is not None)
-    return [row[first:] for row in rows]
+    with closing(sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()) as base:
+        kinds = ["DOUBLE", "VARCHAR", "DOUBLE", "INTEGER", "BOOLEAN" if dialect == "duckdb" else "VARCHAR"]
+        columns = ", ".join('"' + n.replace('"', '""') + f'" {k}' for n, k in zip(X, kinds, strict=True))
+        base.execute(f"CREATE TABLE data ({columns})")
+        base.executemany("INSERT INTO data VALUES (?, ?, ?, ?, ?)", values_of(X))
+        rows = base.execute(model.export("sql", dialect=dialect)).fetchall()
+        assert [row[1] for row in rows] == [row[1] for row in values_of(X)]
+        first = X.shape[1] + (model._plan().classes is not None)
+        return [row[first:] for row in rows]
 
 
 def run_sqlite(model, X, folder):

@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 
 import duckdb
@@ -152,13 +153,15 @@ def test_labels_in_c(classifier):
 def test_sql_passes_columns_on_and_reads_any_table(grove, friedman):
     X, _ = friedman
     text = grove.export("sql", table='my "table"', dialect="sqlite", keep=["key"])
-    base = sqlite3.connect(":memory:")
-    base.execute('CREATE TABLE "my ""table""" (key TEXT, x0 REAL, x1 REAL, x2 REAL, x3 REAL, x4 INTEGER)')
-    rows = [[f"k{i}", *row[:4], round(row[4])] for i, row in enumerate(X.tolist())]
-    base.executemany('INSERT INTO "my ""table""" VALUES (?, ?, ?, ?, ?, ?)', rows)
-    found = base.execute(text).fetchall()
-    assert [row[0] for row in found] == [row[0] for row in rows]
-    np.testing.assert_allclose([row[-1] for row in found], grove.predict(np.array([r[1:] for r in rows])), rtol=1e-9)
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute('CREATE TABLE "my ""table""" (key TEXT, x0 REAL, x1 REAL, x2 REAL, x3 REAL, x4 INTEGER)')
+        rows = [[f"k{i}", *row[:4], round(row[4])] for i, row in enumerate(X.tolist())]
+        base.executemany('INSERT INTO "my ""table""" VALUES (?, ?, ?, ?, ?, ?)', rows)
+        found = base.execute(text).fetchall()
+        assert [row[0] for row in found] == [row[0] for row in rows]
+        np.testing.assert_allclose(
+            [row[-1] for row in found], grove.predict(np.array([r[1:] for r in rows])), rtol=1e-9
+        )
 
 
 def test_a_pipeline_becomes_onnx(friedman):
@@ -322,10 +325,10 @@ def test_factors_near_one_are_not_lost(tmp_path):
 
 
 def test_sql_refuses_a_table_without_a_feature(segp):
-    base = sqlite3.connect(":memory:")
-    base.execute("CREATE TABLE data (x0 REAL, x1 REAL, x2 REAL, x3 REAL, y4 REAL)")
-    with pytest.raises(sqlite3.OperationalError, match="no such column"):
-        base.execute(segp.export("sql", keep="y4"))
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("CREATE TABLE data (x0 REAL, x1 REAL, x2 REAL, x3 REAL, y4 REAL)")
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            base.execute(segp.export("sql", keep="y4"))
 
 
 def test_sql_fills_in_what_is_missing_or_predicts_nothing(grove, friedman):
@@ -338,6 +341,7 @@ def test_sql_fills_in_what_is_missing_or_predicts_nothing(grove, friedman):
         # A model of an older version, without medians.
         text = export(replace(grove._plan(), given=None), "sql", None, {"dialect": dialect})
         assert [row[-1] for row in base.execute(text).fetchall()] == [None, found[1]]
+        base.close()
 
 
 def test_rows_for_a_workbook_are_checked(grove, friedman, tmp_path):
