@@ -49,7 +49,8 @@ def blocks(language):
 
 
 @pytest.mark.parametrize("code", list(blocks("python")))
-def test_python_blocks_run_and_print_what_they_say(code):
+def test_python_blocks_run_and_print_what_they_say(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # files that they write are not ours to keep
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "document", "exec"), {"__name__": "document"})
