@@ -226,7 +226,7 @@ def test_scikit_learns_callbacks_are_told_of_the_fit(data):
 @pytest.mark.parametrize(("n_jobs", "share"), [(1, 0.25), (2, 0.5), (3, 0.5), (4, 1.0), (8, 1.0)])
 def test_time_is_shared_by_how_many_run_one_after_another(n_jobs, share, monkeypatch):
     monkeypatch.setattr("symgrove._workers.cpu_count", lambda: 16)
-    assert share_of_each(Limits(10, 8.0, 100), 4, n_at_once(n_jobs, 4)) == Limits(10, 8.0 * share, 25)
+    assert share_of_each(Limits(10, 8.0, 100), 4, n_at_once(n_jobs, 4, "cpu")) == Limits(10, 8.0 * share, 25)
 
 
 def test_a_matched_budget_with_other_generations_is_another_run(data):
@@ -249,7 +249,8 @@ def test_values_that_only_some_members_have_leave_gaps(data):
 @pytest.mark.parametrize(("n_jobs", "n_cores", "expected"), [(30, 8, 2), (1000, 1, 1), (-1, 2, 2), (None, 4, 1)])
 def test_no_more_processes_than_members_and_cores(n_jobs, n_cores, expected, monkeypatch):
     monkeypatch.setattr("symgrove._workers.cpu_count", lambda: n_cores)
-    assert n_at_once(n_jobs, 2) == expected
+    assert n_at_once(n_jobs, 2, "cpu") == expected
+    assert n_at_once(n_jobs, 2, "dask") == 1  # each has all workers
     assert TwoSEGPRegressor(n_jobs=n_jobs)._n_threads() <= n_cores
 
 
