@@ -12,7 +12,7 @@ import numpy as np
 
 HEADER = Path(__file__).with_name("played_card.h")
 HAS_COMPILER = shutil.which("gcc") is not None
-FLAGS = ["-std=gnu11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
+FLAGS = ["-std=gnu11", "-Og", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
 
 
 def _never_written(shape, dtype=np.float64):

@@ -284,8 +284,8 @@ def test_what_is_no_sum_is_spelled_out(grove, classifier):
 
 def test_formulas_have_the_digits_that_are_asked_for(segp, grove):
     numbers = re.compile(r"(?<![\w.])\d+\.?\d*(?:e[-+]?\d+)?")
-    for model in (segp, grove):
-        for style in ("text", "latex", "sympy"):
+    for model, styles in ((segp, ("text", "latex", "sympy")), (grove, ("text", "latex"))):
+        for style in styles:
             shown = str(model.formula(style, digits=3))
             digits = [re.sub(r"e.*|\.", "", n).strip("0") for n in numbers.findall(re.sub(r"[mtx]_?{?\d+", "", shown))]
             assert max(map(len, digits)) == 3, (style, shown)
