@@ -45,7 +45,7 @@ def data():
 
 
 @contextmanager
-def counting_generations(limit=None):
+def counting_generations(limit=None, between_checkpoints=0.0):
     """Count generations of populations; after so many, the process ends, as it were."""
     counted = []
     advance = teams.TeamEvolution.advance
@@ -58,7 +58,7 @@ def counting_generations(limit=None):
         return advance(self, state)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("symgrove.evolution.run.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+        patch.setattr("symgrove.evolution.run.SECONDS_BETWEEN_CHECKPOINTS", between_checkpoints)
         patch.setattr(teams.TeamEvolution, "advance", count)
         yield counted
 
@@ -91,6 +91,22 @@ def test_a_fit_that_is_killed_goes_on_from_there_also_while_choosing(data, whole
     assert counted == []
 
 
+@pytest.mark.parametrize("share", [0.6, 0.8])
+def test_a_fit_that_is_killed_while_choosing_goes_on_though_its_main_evolution_was_not_saved(
+    data, whole, tmp_path, share
+):
+    model, n_all = whole
+    file = tmp_path / "run.npz"
+    with counting_generations(int(share * n_all), between_checkpoints=1e9), pytest.raises(Killed):
+        QuickGrove(**SMALL, checkpoint=file).fit(*data)
+    with np.load(file) as arrays:
+        assert {name.split("/")[0] for name in arrays.files} == {"meta", "strength"}
+    resumed = QuickGrove(**SMALL, checkpoint=file).fit(*data)
+    assert resumed.stacking_weights_ == model.stacking_weights_
+    np.testing.assert_array_equal(resumed.predict(data[0]), model.predict(data[0]))
+    np.testing.assert_array_equal(resumed.predict_interval(data[0]), model.predict_interval(data[0]))
+
+
 def test_evolutions_for_choosing_have_a_history(whole):
     model, _ = whole
     assert {"folds main", "folds gentle"} <= model.strength_history_.keys()
@@ -105,15 +121,17 @@ def test_more_generations_choose_the_strength_anew(data, tmp_path):
     np.testing.assert_array_equal(longer.predict(data[0]), QuickGrove(**SMALL).fit(*data).predict(data[0]))
 
 
-def test_a_damaged_choice_is_refused(data, tmp_path):
+def test_a_damaged_choice_and_a_main_evolution_without_its_state_are_refused(data, tmp_path):
     file = tmp_path / "run.npz"
     QuickGrove(**SMALL, checkpoint=file).fit(*data)
     with np.load(file) as arrays:
         kept = {name: arrays[name] for name in arrays.files}
-    kept["strength/done/spread"] = kept["strength/done/spread"][:, :3]
-    np.savez(file, **kept)
-    with pytest.raises(ValueError, match=r"checkpoint .*cannot be read"):
-        QuickGrove(**SMALL, checkpoint=file).fit(*data)
+    cut = {**kept, "strength/done/spread": kept["strength/done/spread"][:, :3]}
+    stateless = {name: array for name, array in kept.items() if not name.startswith("state/")}
+    for damaged in (cut, stateless):
+        np.savez(file, **damaged)
+        with pytest.raises(ValueError, match=r"checkpoint .*cannot be read"):
+            QuickGrove(**SMALL, checkpoint=file).fit(*data)
 
 
 def test_time_runs_out_within_a_generation(data, monkeypatch):

@@ -70,11 +70,11 @@ class RunControl:
     early_stopping: Stagnation | None = None
 
     def saved(self) -> dict[str, Arrays] | None:
-        """The parts of the checkpoint that are of this run, if it has begun."""
+        """The parts of the checkpoint that are of this run, if it has been saved; those within it may be before."""
         found = {name: self.checkpoint.part(f"{self.group}{name}/") for name in ("state", "history", "stagnation")}
         if found["state"]:
             return found
-        if self.checkpoint.arrays and not self.group:
+        if found["history"] or found["stagnation"]:
             raise damaged(self.checkpoint.path, KeyError("state"))
         return None
 
