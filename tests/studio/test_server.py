@@ -28,6 +28,8 @@ COLUMNS = [{"name": name, "tasks": ["regression"], "kind": "number"} for name in
 class NoProcesses:
     """Remembers what it should have started."""
 
+    are_at_work = False
+
     def __init__(self):
         self.started = []
 
@@ -38,7 +40,7 @@ class NoProcesses:
         pass
 
     def is_at_work(self, folder):
-        return False
+        return self.are_at_work
 
 
 @pytest.fixture
@@ -197,6 +199,25 @@ def test_runs_say_how_they_ended(app, store):
     assert [run["state"] for run in runs] == ["finished", "stopped", "failed", "broken off"]
     assert [run["can_go_on"] for run in runs] == [False, True, False, True]
     assert runs[2]["message"] == "why"
+
+
+def test_only_giving_up_asks_for_no_model_however_often_stop_is_pressed(app, store):
+    folder = make_run(store, ("begin", {}))
+    path = f"/api/runs/{folder.name}"
+
+    def asked(**value):
+        status = ask(app, f"{path}/stop", "POST", [json.dumps(value).encode()])[0]
+        run = json.loads(ask(app, path)[2])
+        return status, (folder / "stop").stat().st_size, run["is_stopping"], run["is_given_up"]
+
+    assert not json.loads(ask(app, path)[2])["is_stopping"]
+    assert ask(app, f"{path}/stop", "POST", [b"{}"])[0] == 400  # it has ended
+    assert not (folder / "stop").exists()
+    store.processes.are_at_work = True
+    for value in ({}, {}, {"give_up": False}, {"give_up": "yes"}):
+        assert asked(**value) == (204, 1, True, False)
+    for value in ({"give_up": True}, {"give_up": True}, {}):
+        assert asked(**value) == (204, 2, True, True)
 
 
 def test_tables_and_runs_can_be_deleted_and_tables_not_below_runs(app, store):

@@ -40,7 +40,7 @@ class GivenTable(NamedTuple):
 def run_fit(folder: Path, settings: RunSettings, given: GivenTable, log: EventLog, before: float) -> None:
     """Fit, and write events, the model and what is known of it; `before` are the seconds that the run has had.
 
-    A request to stop (a byte more in the file `stop`) is what Ctrl-C is: the first leaves a model, the second none.
+    A byte more in the file `stop` is what Ctrl-C is: the first leaves a model, the second, to give up, none.
     """
     estimator = _estimator(folder, settings, given)
     recorder = Recorder(

@@ -31,7 +31,7 @@ SCORED_ON = {
 NO_FORMULA = {
     "classes": "there is none for more than two classes: each has formulas of its own",
     "rows": "there are too few rows to look for one",
-    "stopped": "it was not looked for, because the run was stopped twice",
+    "stopped": "it was not looked for to the end, because the run was stopped",
     "nothing": "the ensemble says nothing that a formula could imitate",
 }
 

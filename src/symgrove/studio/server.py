@@ -118,7 +118,9 @@ class _Studio:
         return JSONResponse(self.store.run(request.path_params["name"]))
 
     async def stop(self, request: Request) -> Response:
-        self.store.stop(request.path_params["name"])
+        given = await _json(request)
+        give_up = isinstance(given, dict) and given.get("give_up") is True
+        self.store.stop(request.path_params["name"], give_up=give_up)
         return Response(status_code=204)
 
     async def go_on(self, request: Request) -> Response:

@@ -129,6 +129,8 @@ class StudioStore:
             "message": message,
             "settings": settings,
             "table_name": own.get("name", "?"),
+            "is_stopping": state == "running" and _n_stops(folder) > 0,
+            "is_given_up": state == "running" and _n_stops(folder) > 1,
             "can_go_on": state != "running" and _can_go_on(settings, last, state),
             "has_model": result is not None,
             "result": result,
@@ -140,13 +142,13 @@ class StudioStore:
         found = [self.run(name) for name in names]
         return [{**run, "result": run["result"] and {name: run["result"][name] for name in LISTED}} for run in found]
 
-    def stop(self, name: str) -> None:
-        """Ask a run to stop; once more: to stop without a model."""
+    def stop(self, name: str, *, give_up: bool = False) -> None:
+        """Ask a run to stop, or to give up: to stop without a model. To ask once more changes nothing."""
         folder = self.find_run(name)
         if self.run(name)["state"] != "running":
             raise ValueError("the run has ended already.")
         with open(folder / "stop", "ab") as stream:
-            stream.write(b"x")
+            stream.write(b"x" * ((2 if give_up else 1) - _n_stops(folder)))
 
     def go_on(self, name: str, seconds: float) -> None:
         """Give a run more time: an evolution goes on from its checkpoint, a search begins again."""
@@ -201,6 +203,12 @@ class StudioStore:
         log.write("queued", at=time.time())
         log.close()
         self.processes.start(folder)
+
+
+def _n_stops(folder: Path) -> int:
+    """How often a run is to be interrupted: once to stop, twice to give up."""
+    file = folder / "stop"
+    return file.stat().st_size if file.exists() else 0
 
 
 def printable(text: str) -> str:

@@ -97,24 +97,25 @@ const WHAT_FRONT = {
   "2segp": "members that are better than all smaller ones",
 };
 
-const buttons = (own, messages) => {
+const STOPPING = "Stopping …";
+// Stop stays where it is, with the focus, and does nothing more: who clicks twice does not give up.
+const buttons = (own, messages, line) => {
   const place = element("div", { className: "buttons" });
-  let state = "", asked = 0;
+  const stop = element("button", { type: "button", id: "stop" }), giveUp = element("button", { type: "button", id: "give-up" });
+  let state = "", isAsking = false;
   const act = async (path, value) => {
+    if (isAsking) return;
+    isAsking = true;
+    control.update();
     messages.replaceChildren();
     try { await send(`api/runs/${own.run.id}/${path}`, value); await own.refresh(); } catch (error) { messages.replaceChildren(trouble(error.message)); }
+    isAsking = false;
+    own.soon();
   };
-  return { place, update: () => {
-    const now = `${own.run.state} ${own.run.can_go_on} ${asked}`;
-    if (now === state) return;
-    state = now;
-    if (own.run.state === "running") {
-      const stop = element("button", { type: "button", id: "stop", textContent: asked ? "Give up, without a model" : "Stop" });
-      stop.addEventListener("click", async () => { asked += 1; await act("stop"); buttonsLater(); });
-      place.replaceChildren(stop, ...(asked ? [element("span", { className: "quiet", textContent: "Stopping as soon as there is a model …" })] : []));
-      return;
-    }
-    asked = 0;
+  const disable = (button, isOff) => button.setAttribute("aria-disabled", String(isOff));  // `disabled` would take the focus away
+  stop.addEventListener("click", () => { if (!own.run.is_stopping) act("stop"); });
+  giveUp.addEventListener("click", () => { if (!own.run.is_given_up) act("stop", { give_up: true }); });
+  const ended = () => {
     const made = [];
     if (own.run.can_go_on) {
       const time = element("select", { id: "more" }, ...[[10, "10 s"], [60, "1 min"], [300, "5 min"], [1800, "30 min"]].map(([v, t]) => element("option", { value: v, textContent: t, selected: v === own.run.settings.seconds })));
@@ -124,14 +125,29 @@ const buttons = (own, messages) => {
       made.push(on, time);
     }
     made.push(element("a", { href: `#/table/${own.run.settings.table}`, textContent: "Another run on this table" }));
-    place.replaceChildren(...made);
+    return made;
+  };
+  const control = { place, update: () => {
+    const { run } = own, isRunning = run.state === "running", hasFocus = place.contains(document.activeElement);
+    if (isRunning) {
+      stop.textContent = run.is_stopping || isAsking ? STOPPING : "Stop";
+      disable(stop, run.is_stopping || isAsking);
+      giveUp.textContent = run.is_given_up ? "Giving up …" : own.step === "one formula" ? "Leave the one formula out" : "Give up, without a model";
+      disable(giveUp, run.is_given_up || isAsking);
+      giveUp.hidden = !run.is_stopping;
+    }
+    const now = `${isRunning} ${run.can_go_on}`;
+    if (now === state) return;
+    state = now;
+    place.replaceChildren(...(isRunning ? [stop, giveUp] : ended()));
+    if (hasFocus) line.focus();
   } };
-  function buttonsLater() { own.soon(); }
+  return control;
 };
 
 export const watchView = async (id) => {
   const run = await request(`api/runs/${id}`);
-  const line = element("p", { id: "progress", className: "quiet" }), messages = element("div"), first = element("div", { id: "verdict" });
+  const line = element("p", { id: "progress", className: "quiet", tabIndex: -1 }), messages = element("div"), first = element("div", { id: "verdict" });
   const notes = element("details", { hidden: true }, element("summary", { textContent: "How the table was read" }));
   const isSearch = run.settings.goal === "law";
   const errors = figure("Error over time", isSearch ? "of the formulas of every size: lowest and quartiles" : "of the members: lowest and quartiles");
@@ -167,7 +183,7 @@ export const watchView = async (id) => {
     [shownBest, shownResult, shownState] = [own.best, own.run.result, own.run.state];
   };
   const own = new Follower(run, update);
-  const control = buttons(own, messages);
+  const control = buttons(own, messages, line);
   update(own);
   const about = `${run.table_name}, ${run.settings.features.length} columns, ${GOALS[run.settings.goal].toLowerCase()}, at most ${duration(run.settings.seconds)}`;
   return {
