@@ -14,7 +14,7 @@ LONGEST = 150  # characters of a line
 SCORES = {
     "fit": "rows kept out of the fit",
     "evolutions": "rows held out of whole evolutions (a little optimistic: they chose the strength)",
-    "search": "rows held out of the search (a little optimistic: they chose the formula)",
+    "search": "rows held out of the search (a little optimistic: formulas were compared on them)",
     "samples": "out-of-bag rows (optimistic)",
 }
 EFFECT = "effect: standard deviation on rows like those of the fit"

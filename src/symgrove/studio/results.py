@@ -25,7 +25,7 @@ MOST_COLUMNS, MOST_NOTES = 20, 12
 SCORED_ON = {
     "fit": "rows kept out of the fit",
     "evolutions": "rows held out of whole evolutions (a little optimistic: they chose the strength)",
-    "search": "rows held out of the search (a little optimistic: they chose the formula)",
+    "search": "rows held out of the search (a little optimistic: formulas were compared on them)",
     "samples": "out-of-bag rows (optimistic)",
 }
 NO_FORMULA = {

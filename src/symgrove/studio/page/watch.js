@@ -79,13 +79,18 @@ const progress = (own) => {
   return `${own.step || "starting"}, ${seconds < 90 ? `${seconds.toFixed(1)} s` : duration(seconds)}${leftInWords(own.step === latest?.what ? latest?.left : null)}`;
 };
 
-const formulaTable = (points, label, isDone) => {
+// Which formula of a front predicts: the rule of choose="auto".
+const ruleOf = (stoppedBy) => stoppedBy === "exact" || stoppedBy === "noise"
+  ? "as the search ended with a law, it is the one that describes the data in the fewest bits, of those within two standard errors of the lowest error on the rows held out."
+  : "as the search ended without a law, it is the one with the best balance of training error, error on the rows held out, and size; or the smallest, if that is within two standard errors of the best.";
+
+const formulaTable = (points, label, run) => {
   const hasHeldOut = points.some((p) => p.held_out_error !== undefined && p.held_out_error !== null);
   const head = ["size", label, ...(hasHeldOut ? ["on rows held out"] : [])].map((text) => element("th", { scope: "col", textContent: text }));
   const rows = points.map((p) => element("tr", { className: p.isChosen ? "own" : "" },
     element("th", { scope: "row", textContent: `${p.size}${p.isChosen ? " *" : ""}`, "data-word": "size" }), element("td", { textContent: shown(p.error), "data-word": "error" }),
     hasHeldOut ? element("td", { textContent: shown(p.held_out_error), "data-word": "held out" }) : null, element("td", { className: "text" }, formula(p))));
-  const note = isDone && points.some((p) => p.isChosen) ? "* predicts" : "";
+  const note = run.state !== "running" && points.some((p) => p.isChosen) ? `* predicts: ${ruleOf(run.result?.stopped_by)}` : "";
   return element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": "formulas by size" },
     element("table", { className: "formulas-of" }, element("thead", {}, element("tr", {}, ...head, element("th", { scope: "col", className: "text", textContent: "formula" }))), element("tbody", {}, ...rows)),
     element("p", { className: "quiet", textContent: note }));
@@ -167,7 +172,7 @@ export const watchView = async (id) => {
       if (own.best) fits.draw(against(own.best.said, own.begun?.classes));
       fronts.made.hidden = isOver && !points.length;
       const title = !isOver ? "Formulas so far" : isSearch ? "Formulas of every size" : "Formulas";
-      if (isOver || !table.contains(document.activeElement)) table.replaceChildren(element("h2", { textContent: title }), points.length ? formulaTable(points, "training error", isOver) : element("p", { className: "quiet", textContent: "Of several classes, each has formulas of its own; the report shows them." }));
+      if (isOver || !table.contains(document.activeElement)) table.replaceChildren(element("h2", { textContent: title }), points.length ? formulaTable(points, "training error", own.run) : element("p", { className: "quiet", textContent: "Of several classes, each has formulas of its own; the report shows them." }));
     }
     if (own.run.state !== shownState || own.run.result !== shownResult || (own.run.state === "running" && own.best !== shownBest)) {
       first.replaceChildren(...verdict(own.run, own.latest, points));
