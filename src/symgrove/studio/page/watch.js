@@ -4,6 +4,7 @@ import { GOALS, STATES, duration, element, formula, heading, request, say, send,
 import { lookAndTake, titleOf, verdict } from "./result.js";
 
 const BETWEEN_SAID = 15000, MOST_POINTS = 1500, BETWEEN_DRAWN = 180;  // milliseconds; points of a line
+const BETWEEN_TICKS = 500, LONG_START = 5;  // milliseconds, seconds
 const ENDS = {
   exact: "nothing is left to explain", noise: "what is left cannot be told from noise", everything: "everything has been tried",
   time: "the time is up", max_time: "the time is up", interrupted: "", generations: "all generations are done",
@@ -16,7 +17,7 @@ export const frontLabelOf = (run) => run.settings.task === "classification" ? "t
 // Follows the events of a run, also when the tab was hidden or the server was away; asks for the run again at its end.
 export class Follower {
   constructor(run, changed) {
-    Object.assign(this, { run, changed, errors: [], latest: null, best: null, begun: null, beat: null, step: "", last: "", source: null });
+    Object.assign(this, { run, changed, errors: [], latest: null, best: null, begun: null, beat: null, queued: null, step: "", last: "", source: null });
     this.visible = () => document.hidden ? this.close() : this.open();
     document.addEventListener("visibilitychange", this.visible);
     this.open();
@@ -38,13 +39,19 @@ export class Follower {
     }
     if (event.kind === "best") this.best = event;
     if (event.kind === "begin") this.begun = event;
+    if (event.kind === "queued") this.queued = event.at;
+    if (event.kind === "begin" || event.kind === "end") this.queued = null;
     if (event.kind === "step" || event.kind === "queued") this.step = event.what ?? "starting";
     if (event.kind === "errors" || (event.kind === "beat" && event.what)) this.step = event.what;
     if (event.kind === "end") this.refresh();
     if (event.seconds !== undefined) this.beat = event;
     this.soon();
   }
+  // Seconds since a run was asked for whose fit has not begun.
+  waiting() { return this.queued !== null && this.run.state === "running" ? Math.max(0, Date.now() / 1000 - this.queued) : null; }
   soon() {
+    if (this.isLeft) return;
+    if (this.waiting() !== null) this.ticking ??= setTimeout(() => { this.ticking = null; this.soon(); }, BETWEEN_TICKS);
     this.drawing ??= setTimeout(() => { this.drawing = null; this.changed(this); }, BETWEEN_DRAWN);
   }
   async refresh() {
@@ -58,7 +65,7 @@ export class Follower {
   }
   shut() { this.source?.close(); this.source = null; }
   close() { this.shut(); }
-  end() { document.removeEventListener("visibilitychange", this.visible); clearTimeout(this.drawing); this.shut(); }
+  end() { document.removeEventListener("visibilitychange", this.visible); clearTimeout(this.drawing); clearTimeout(this.ticking); this.isLeft = true; this.shut(); }
 }
 
 const leftInWords = (left) => {
@@ -76,6 +83,8 @@ const progress = (own) => {
     return `${STATES[run.state]}${why ? `: ${why}` : ""}${seconds ? ` (${duration(seconds)})` : ""}`;
   }
   if (own.isLost) return "The studio does not answer. Runs go on without it: start `symgrove studio` again, and open the address that it prints.";
+  const waiting = own.waiting();
+  if (waiting !== null) return `${own.step || "starting"}, ${duration(waiting)}${waiting > LONG_START ? "; the first fit after an install compiles for about half a minute, once" : ""}`;
   return `${own.step || "starting"}, ${seconds < 90 ? `${seconds.toFixed(1)} s` : duration(seconds)}${leftInWords(own.step === latest?.what ? latest?.left : null)}`;
 };
 
