@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 
@@ -188,6 +189,32 @@ def test_files_that_cannot_be_used_are_said_to_be(tmp_path, name, content, why, 
     found = json.loads((tmp_path / "columns.json").read_text())
     assert found["state"] == "failed"
     assert why in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b\n1\n", ["row 2 of 'mine.csv' has 1 fields, the header 2. Is ',' the separator?"]),
+        (
+            "a,b\n" + 9 * "1\n",
+            [
+                "'mine.csv' has 9 troubles:",
+                *(f"- row {k} of 'mine.csv' has 1 fields, the header 2. Is ',' the separator?" for k in (2, 3, 4)),
+                "and 6 more",
+            ],
+        ),
+        ("a,b\n1,2\n3,inf\n", ["column 'b' of 'mine.csv' has an infinite number, inf, in row 3"]),
+    ],
+)
+def test_troubles_are_listed_and_name_the_file_as_its_owner_does_and_no_option(tmp_path, content, said):
+    (tmp_path / "table.json").write_text(json.dumps({"name": "mine.csv", "kind": "csv"}))
+    (tmp_path / "data.csv").write_text(content)
+    read(tmp_path)
+    found = json.loads((tmp_path / "columns.json").read_text())
+    message = found["message"] if found["state"] == "failed" else found["columns"][1]["trouble"]
+    assert message.split(";")[0].splitlines() == said
+    assert not re.search(r"--[a-z]", message)
+    assert str(tmp_path) not in message
 
 
 def test_cells_that_begin_as_formulas_are_texts(tmp_path):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import redirect_stderr, suppress
 from importlib import import_module
 from pathlib import Path
@@ -20,12 +22,13 @@ from typing import Any
 import numpy as np
 
 from symgrove.studio.events import EventLog, all_events
-from symgrove.studio.folder import working_in, write_json
+from symgrove.studio.folder import read_json, working_in, write_json
 from symgrove.studio.store import data_file, settings_of
 
 SECONDS_TO_BE_TOLD = 0.05  # by a server that has something to do at once
 SECONDS_TO_READ = 600
 SECONDS_TO_WAIT = 10.0  # for the process of the fit before
+MOST_TROUBLES = 3  # with a table, that a page lists
 SHARE_OF_MEMORY = 0.7  # of the machine's, that a process may take
 
 
@@ -105,7 +108,7 @@ def read(folder: Path) -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(SECONDS_TO_READ)
     try:
-        found = described_table(data_file(folder))
+        found = described_table(data_file(folder), name_of(folder))
     except MemoryError:
         found = {"state": "failed", "message": "the table needs more memory than this machine can give."}
     except (ValueError, TypeError, ImportError, OSError) as error:
@@ -118,22 +121,27 @@ def read(folder: Path) -> None:
         signal.alarm(0)
 
 
-def described_table(file: Path) -> dict[str, Any]:
+def name_of(table: Path) -> str:
+    """Of the file that somebody chose."""
+    return str((read_json(table / "table.json") or {}).get("name", "the table"))
+
+
+def described_table(file: Path, name: str) -> dict[str, Any]:
     """What a page shows of a table."""
     from symgrove.cli.tables import read_table
     from symgrove.studio.columns import GivenColumn, described, suggested_target
 
-    table = read_table(str(file))
+    table = read_table(str(file), shown=name)
     if table.troubles:
-        raise ValueError(" ".join(table.troubles))
+        raise ValueError(listed(table.troubles, name))
     if table.n_rows == 0:
         raise ValueError("the table has no rows.")
     given = {}
-    for name in table.given:
+    for column in table.given:
         try:
-            given[name] = GivenColumn(table.column(name), table.is_date(name))
+            given[column] = GivenColumn(table.column(column), table.is_date(column))
         except ValueError as error:
-            given[name] = GivenColumn([None] * table.n_rows, trouble=said(error))
+            given[column] = GivenColumn([None] * table.n_rows, trouble=said(error))
     columns = described(given)
     for own in columns:
         own["is_odd"] = own["name"] in table.formats
@@ -142,9 +150,26 @@ def described_table(file: Path) -> dict[str, Any]:
         "rows": table.n_rows,
         "columns": columns,
         "target": suggested_target(columns),
-        "notes": [*table.notes],
+        "notes": [without_options(note) for note in table.notes],
         "separator": separator_of(file),
     }
+
+
+def listed(troubles: Sequence[str], name: str) -> str:
+    """One trouble, or a list of the first ones; the last may stand for several rows."""
+    if len(troubles) == 1:
+        return troubles[0]
+    several = re.fullmatch(r"so have (\d+) more rows\.", troubles[-1])
+    n_all = len(troubles) + (int(several[1]) - 1 if several else 0)
+    more = [f"and {n_all - MOST_TROUBLES} more"] if n_all > MOST_TROUBLES else []
+    return "\n".join([f"{name!r} has {n_all} troubles:", *(f"- {t}" for t in troubles[:MOST_TROUBLES]), *more])
+
+
+def without_options(text: str) -> str:
+    """Without the sentences that name options of a command, which a page does not have."""
+    lines = [re.split(r"(?<=[.?!;]) ", line.replace(" with --ignore", "")) for line in text.split("\n")]
+    kept = [" ".join(part for part in parts if not re.search(r"--[a-z]", part)).rstrip(";") for parts in lines]
+    return "\n".join(line for line in kept if line) or text
 
 
 def separator_of(file: Path) -> str:
@@ -199,8 +224,12 @@ def fit_with(folder: Path, log: EventLog, before: float) -> None:
     log.write("step", what="reading the table", seconds=before)
     with redirect_stderr(io.StringIO()) as notes:
         options = TableOptions(settings.target, settings.features, (), "median", "one-hot", settings.task)
-        prepared = prepare(read_table(str(data_file(table))), options, settings.categorical)
-    told = [line.removeprefix("note: ") for line in notes.getvalue().splitlines() if line.startswith("note: ")]
+        prepared = prepare(read_table(str(data_file(table)), shown=name_of(table)), options, settings.categorical)
+    told = [
+        without_options(line.removeprefix("note: "))
+        for line in notes.getvalue().splitlines()
+        if line.startswith("note: ")
+    ]
     log.write("step", what="preparing", seconds=before, read=round(time.perf_counter() - start, 2))
     run_fit(
         folder, settings, GivenTable(prepared.X, prepared.y, prepared.categorical, prepared.told, told), log, before
@@ -218,10 +247,10 @@ def seconds_of(line: str) -> float:
 
 
 def said(error: Exception) -> str:
-    """What an error says, its first letter as in a message."""
+    """What an error says, as a page may say it."""
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or error}"
-    return str(error)
+    return without_options(str(error))
 
 
 if __name__ == "__main__":

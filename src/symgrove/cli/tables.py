@@ -129,8 +129,8 @@ def format_of(path: str, wanted: str | None, accepted: Sequence[str] = FORMATS) 
     return found
 
 
-def read_table(path: str, given: TableFormat | None = None) -> DataTable:
-    """Read a table; `-` is standard input. What is wrong with it is among its troubles."""
+def read_table(path: str, given: TableFormat | None = None, shown: str | None = None) -> DataTable:
+    """Read a table; `-` is standard input. What is wrong with it is among its troubles, which name it as `shown`."""
     given = given or TableFormat()
     if given.decimal not in (None, *DECIMALS):
         raise ValueError(f"--decimal must be . or , (a comma), got {given.decimal!r}.")
@@ -138,7 +138,7 @@ def read_table(path: str, given: TableFormat | None = None) -> DataTable:
         raise ValueError(f"--dates must be one of {', '.join(ORDERS)}, got {given.dates!r}.")
     kind = format_of(path, given.kind, READ)
     content = _read_input() if path == "-" else _read(path)
-    label = "standard input" if path == "-" else repr(path)
+    label = "standard input" if path == "-" else repr(shown or path)
     content = _unpacked(content, label)
     if not content:
         raise ValueError(f"{label} is empty.")

@@ -60,7 +60,7 @@ const removal = (path, what, place, messages) => {
 
 const tableLine = (table, messages) => {
   const line = element("li", { className: "entry" });
-  const about = table.state === "ready" ? `${table.rows.toLocaleString("en-US")} rows` : table.state === "failed" ? table.message : "being read";
+  const about = table.state === "ready" ? `${table.rows.toLocaleString("en-US")} rows` : table.state === "failed" ? table.message.split("\n")[0] : "being read";
   line.append(element("div", {}, element("a", { href: `#/table/${table.id}`, textContent: table.name }), element("p", { className: "quiet", textContent: about })));
   if (!table.is_used) line.append(removal(`api/tables/${table.id}`, table.name, line, messages));
   return line;
