@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 pytest.importorskip("starlette")
 
 from symgrove.cli.app import app as cli
-from symgrove.studio import server
+from symgrove.studio import making, server
 from symgrove.studio.events import EventLog
 from symgrove.studio.folder import Folder, write_json
 from symgrove.studio.server import make_app
@@ -228,6 +228,13 @@ def test_tables_and_runs_can_be_deleted_and_tables_not_below_runs(app, store):
     assert ask(app, f"/api/tables/{table}", "DELETE")[0] == 204
     assert not run.exists()
     assert ask(app, f"/api/runs/{run.name}")[0] == 404
+
+
+def test_what_cannot_be_made_or_read_for_want_of_a_package_is_known(app, store, monkeypatch):
+    run = make_run(store, ("end", {"reason": "finished"}))
+    monkeypatch.setattr(making, "find_spec", lambda name: None if name in ("onnx", "pyarrow") else object())
+    for path in ("/api/state", f"/api/runs/{run.name}"):
+        assert json.loads(ask(app, path)[2])["missing"] == {"onnx": "onnx", "parquet": "pyarrow"}
 
 
 def test_settings_come_back_from_their_file():

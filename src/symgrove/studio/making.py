@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
+
+from symgrove.export.targets import LANGUAGES
 
 SECONDS = 300.0
 
@@ -28,7 +31,13 @@ EXPORTS = {
     "latex": Download("tex", "text/plain; charset=utf-8"),
     "text": Download("txt", "text/plain; charset=utf-8"),
 }
+NEEDS = {**{to: LANGUAGES[to].needs for to in EXPORTS}, "parquet": "pyarrow"}
 _one_at_a_time = asyncio.Semaphore(1)
+
+
+def missing() -> dict[str, str]:
+    """What is not installed, by the kinds of files that cannot be made or read without it."""
+    return {kind: package for kind, package in NEEDS.items() if package is not None and find_spec(package) is None}
 
 
 async def made(folder: Path, name: str, data: Path, title: str) -> Path:

@@ -18,7 +18,7 @@ from symgrove import __version__
 from symgrove.studio.events import condensed, events_after
 from symgrove.studio.folder import remove
 from symgrove.studio.guard import REPORT_POLICY, App, Guard
-from symgrove.studio.making import EXPORTS, REPORT, made
+from symgrove.studio.making import EXPORTS, REPORT, made, missing
 from symgrove.studio.settings import seconds_from
 from symgrove.studio.store import NotFoundError, StudioStore, printable
 
@@ -84,7 +84,7 @@ class _Studio:
         """What there is, the latest first."""
         found = {"version": __version__, "folder": str(self.store.folder.path), "first": self.first}
         there = {"tables": self.store.tables(), "runs": self.store.runs()}
-        return JSONResponse({**found, "largest_upload": LARGEST_UPLOAD, **there})
+        return JSONResponse({**found, "largest_upload": LARGEST_UPLOAD, "missing": missing(), **there})
 
     # Tables
 
@@ -115,7 +115,7 @@ class _Studio:
         return JSONResponse({"id": self.store.new_run(await _json(request))}, status_code=201)
 
     async def run(self, request: Request) -> Response:
-        return JSONResponse(self.store.run(request.path_params["name"]))
+        return JSONResponse({**self.store.run(request.path_params["name"]), "missing": missing()})
 
     async def stop(self, request: Request) -> Response:
         given = await _json(request)

@@ -2,7 +2,7 @@
 import { drawn, element, shown } from "./dom.js";
 
 const WIDTH = 520, HEIGHT = 320, LEFT = 76, RIGHT = 12, TOP = 12, BOTTOM = 42;
-const SEVERAL_SCALES = 30;  // errors that differ by such a factor are drawn on a logarithmic scale
+const SEVERAL_SCALES = 10, FEWEST_TICKS = 3;  // errors that differ by such a factor are drawn on a logarithmic scale
 
 const LARGE = 150;  // nodes: with larger formulas, small ones would be on one spot
 
@@ -12,16 +12,24 @@ const step = (span) => {
 };
 const linear = (low, high) => {
   if (!(high > low)) { const pad = Math.abs(low) * 0.05 || 1; low -= pad; high += pad; }
-  const by = step(high - low), ticks = [];
-  for (let k = Math.ceil(low / by - 1e-9); k * by <= high + by * 1e-9; k++) ticks.push(Number((k * by).toPrecision(12)));
+  const every = (by) => {
+    const found = [];
+    for (let k = Math.ceil(low / by - 1e-9); k * by <= high + by * 1e-9; k++) found.push(Number((k * by).toPrecision(12)));
+    return found;
+  };
+  const coarse = every(step(high - low)), ticks = coarse.length >= FEWEST_TICKS ? coarse : every(step((high - low) / 2));
   return { at: (v) => (v - low) / (high - low), ticks };
 };
 const logarithmic = (low, high) => {
-  const ticks = [], first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
-  const each = Math.max(1, Math.ceil((last - first) / 5));
-  for (let k = first; k <= last; k += each) ticks.push(10 ** k);
+  const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high)), each = Math.max(1, Math.ceil((last - first) / 5));
+  const within = (digits) => {
+    const found = [];
+    for (let k = first; k <= last; k += each) found.push(...digits.map((digit) => Number((digit * 10 ** k).toPrecision(3))));
+    return found.filter((t) => t >= low / 1.1 && t <= high * 1.1);
+  };
+  const ticks = [[1], [1, 3], [1, 2, 5]].map(within).find((own) => own.length >= FEWEST_TICKS) ?? within([1, 2, 3, 5, 7]);
   const [a, b] = [Math.log10(low), Math.log10(high)], pad = (b - a) * 0.04 || 0.1;
-  return { at: (v) => (Math.log10(Math.max(v, 10 ** (a - pad))) - a + pad) / (b - a + 2 * pad), ticks: ticks.filter((t) => t >= low / 1.5 && t <= high * 1.5) };
+  return { at: (v) => (Math.log10(Math.max(v, 10 ** (a - pad))) - a + pad) / (b - a + 2 * pad), ticks };
 };
 const scale = (values, { fromZero = false, mayBeLog = false } = {}) => {
   const known = values.filter(Number.isFinite);

@@ -18,16 +18,29 @@ const upload = async (file, limit, messages) => {
   }
 };
 
-const dropZone = (limit) => {
+// What can be read here, and what could be with one package more.
+const READ = [["parquet", "Parquet", ".parquet,.pq", "symgrove[parquet]"], ["excel", "Excel", ".xlsx", "symgrove[excel]"]];
+const kindsRead = (missing) => {
+  const [there, lacking] = [READ.filter(([kind]) => !(kind in missing)), READ.filter(([kind]) => kind in missing)];
+  const names = ["CSV", "TSV", ...there.map(([, name]) => name)];
+  return {
+    accept: [".csv,.tsv,.tab", ...there.map(([, , endings]) => endings)].join(","),
+    text: `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`,
+    lacks: lacking.map(([, name, , extra]) => ` ${name} can be read after pip install "${extra}".`).join(""),
+  };
+};
+
+const dropZone = (limit, missing) => {
+  const { accept, text, lacks } = kindsRead(missing);
   const messages = element("div");
-  const input = element("input", { type: "file", id: "file", className: "unseen", accept: ".csv,.tsv,.tab,.parquet,.pq,.xlsx", tabIndex: -1 });
+  const input = element("input", { type: "file", id: "file", className: "unseen", accept, tabIndex: -1 });
   input.setAttribute("aria-label", "A table");
   const button = element("button", { type: "button", className: "main", textContent: "Choose a table" });
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => { if (input.files.length) upload(input.files[0], limit, messages); });
   const zone = element("div", { className: "drop", id: "drop" },
     element("p", {}, button, " or drop one here"),
-    element("p", { className: "quiet", textContent: `CSV, TSV, Parquet or Excel, up to ${size(limit)}, with names of columns in the first row. It stays on this machine.` }), input);
+    element("p", { className: "quiet", textContent: `${text}, up to ${size(limit)}, with names of columns in the first row. It stays on this machine.${lacks}` }), input);
   zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
   zone.addEventListener("dragleave", () => zone.classList.remove("over"));
   zone.addEventListener("drop", (event) => {
@@ -96,7 +109,7 @@ export const homeView = async () => {
     compare.disabled = chosen.size !== 2;
     compare.textContent = chosen.size === 2 ? "Compare them" : `Compare two runs (${chosen.size} ticked)`;
   };
-  const parts = [heading("Watch formulas evolve"), dropZone(state.largest_upload), messages];
+  const parts = [heading("Watch formulas evolve"), dropZone(state.largest_upload, state.missing), messages];
   if (state.runs.length) {
     parts.push(element("section", {}, element("h2", { textContent: "Runs" }),
       element("ul", { className: "entries" }, ...state.runs.map((run) => runLine(run, choose, messages))), state.runs.length > 1 ? compare : null));

@@ -99,13 +99,24 @@ const code = (run) => {
   return [show, place];
 };
 
+// What lacks a package cannot be made: the button says so.
+const lacking = (button, needed) => {
+  button.disabled = true;
+  button.title = `needs ${needed}, which is not installed`;
+  return button;
+};
 const take = (run, exports) => {
+  const lacks = Object.entries(run.missing).filter(([name]) => name in FILES);
   const messages = element("div", { id: "downloads" });
   const at = (path) => `api/runs/${run.id}/${path}`;
   return element("section", {}, element("h2", { textContent: "Take away" }),
     element("div", { className: "buttons" },
       download(at("model"), "model.json", "Model file", messages), download(at("report?download=1"), "report.html", "Report", messages),
-      ...Object.entries(FILES).map(([name, file]) => download(at(`export/${name}`), file, exports[name], messages))),
+      ...Object.entries(FILES).map(([name, file]) => {
+        const button = download(at(`export/${name}`), file, exports[name], messages);
+        return name in run.missing ? lacking(button, run.missing[name]) : button;
+      })),
+    lacks.length ? element("p", { className: "quiet", textContent: `${lacks.map(([name, needed]) => `${exports[name]} needs ${needed}`).join(", ")}, not installed here: pip install "symgrove[export]"` }) : null,
     messages, element("h3", { textContent: "The code that does the same" }), ...code(run));
 };
 const EXPORTS = { python: "Python (NumPy)", javascript: "JavaScript", c: "C", sql: "SQL", excel: "Excel", onnx: "ONNX", latex: "LaTeX", text: "Equations" };
