@@ -20,11 +20,19 @@ const range = (column) => {
   return column.low === column.high ? `always ${write(column.low)}` : `${write(column.low)} to ${write(column.high)}, half below ${write(column.median)}`;
 };
 
+const whyNoTarget = ({ kind, different, tasks }) => {
+  if (tasks.length || kind === "unusable") return "";
+  if (different === 1) return "one value only: nothing to predict";
+  return kind === "date" ? "dates cannot be predicted" : "too many different texts to predict";
+};
+
 const columnRow = (column, k, changed) => {
   const use = element("input", { type: "checkbox", id: `use-${k}`, checked: Boolean(column.is_feature), disabled: column.kind === "unusable" });
   const target = element("input", { type: "radio", name: "target", id: `target-${k}`, disabled: !column.tasks.length });
   use.setAttribute("aria-label", `use ${column.name} as a feature`);
-  target.setAttribute("aria-label", `predict ${column.name}`);
+  const whyNot = whyNoTarget(column);
+  target.setAttribute("aria-label", `predict ${column.name}${whyNot ? ` (${whyNot})` : ""}`);
+  target.title = whyNot;
   const asCategory = element("input", { type: "checkbox", id: `category-${k}`, checked: column.kind === "text" });
   const mayBe = column.kind === "number" && column.is_feature && column.is_whole && column.different <= 50;
   const category = mayBe ? element("label", { className: "quiet" }, asCategory, " codes, not amounts") : null;
@@ -35,7 +43,7 @@ const columnRow = (column, k, changed) => {
     element("td", { className: "pick", "data-word": "use" }, use),
     element("th", { scope: "row", className: "name" }, element("label", { htmlFor: use.id, textContent: column.name }), category),
     element("td", { className: "text kind", textContent: KINDS[column.kind] + missing }),
-    element("td", { className: "text distribution" }, element("div", {}, column.bars ? bars(column.bars, `distribution of ${column.name}`) : "", element("span", { className: "quiet range", textContent: range(column) }))));
+    element("td", { className: "text distribution" }, element("div", {}, column.bars ? bars(column.bars, `distribution of ${column.name}`) : "", element("span", { className: "quiet range", textContent: [whyNot, range(column)].filter(Boolean).join("; ") }))));
   return { column, use, target, asCategory, made };
 };
 
@@ -56,6 +64,9 @@ const ready = (table) => {
   const messages = element("div");
   const tasks = choices("task", "What is it?", Object.entries(TASKS), "");
   const goals = choices("goal", "What do you want?", GOALS, "law");
+  const whyNoLaw = element("span", { className: "quiet", id: "why-no-law" });
+  goals.inputs[0].nextSibling.append(whyNoLaw);
+  goals.inputs[0].setAttribute("aria-describedby", whyNoLaw.id);
   const times = choices("time", "For how long, at most?", TIMES, FIRST_TIME);
   times.inputs.forEach((input) => { input.checked = Number(input.value) === FIRST_TIME; });
   let before = null;
@@ -75,6 +86,7 @@ const ready = (table) => {
     const isClasses = tasks.value() === "classification";
     const law = goals.inputs[0];
     law.disabled = isClasses;
+    whyNoLaw.textContent = isClasses ? " Off: it predicts a number, and a class is to be predicted." : "";
     if (isClasses && law.checked) goals.inputs[1].checked = true;
     const features = rows.filter((row) => row.use.checked);
     start.disabled = !chosen || !features.length;

@@ -21,7 +21,7 @@ export const verdict = (run, latest, points = []) => {
     return [element("p", { className: "lead", textContent: "Best formula so far" }), formula(best, `${run.settings.target} ≈ `),
       element("p", { className: "quiet", textContent: `${best.size} nodes, training error ${shown(best.error)}` })];
   }
-  if (!result) return [trouble(run.state === "failed" ? `This run failed: ${run.message}` : `There is no model: ${run.message || "the run was stopped before"}.`)];
+  if (!result) return [trouble(run.state === "failed" ? `This run failed: ${run.message}` : run.state === "stopped" ? "The run was stopped before there was a model." : `There is no model: ${run.message}.`)];
   const one = result.in_one_formula;
   const parts = [element("p", { className: "lead", textContent: one ? "In one formula" : `In one formula: ${result.why_no_formula}.` })];
   if (one) parts.push(formula(one, `${one.left} = `), element("p", { className: "quiet" }, `${one.scores} `, copier("copy", one.text), " ", copier("copy LaTeX", one.latex)));

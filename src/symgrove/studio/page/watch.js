@@ -79,7 +79,7 @@ const progress = (own) => {
   const { run, beat, latest } = own;
   const seconds = beat?.seconds ?? 0;
   if (run.state !== "running") {
-    const why = run.message || ENDS[run.result?.stopped_by] || "";
+    const why = run.has_model ? run.message || ENDS[run.result.stopped_by] || "" : "";  // without one, the first lines say it
     return `${STATES[run.state]}${why ? `: ${why}` : ""}${seconds ? ` (${duration(seconds)})` : ""}`;
   }
   if (own.isLost) return "The studio does not answer. Runs go on without it: start `symgrove studio` again, and open the address that it prints.";
