@@ -40,14 +40,14 @@ export class Follower {
     if (event.kind === "best") this.best = event;
     if (event.kind === "begin") this.begun = event;
     if (event.kind === "queued") this.queued = event.at;
-    if (event.kind === "begin" || event.kind === "end") this.queued = null;
+    if (["errors", "best", "end"].includes(event.kind) || (event.kind === "beat" && event.what)) this.queued = null;
     if (event.kind === "step" || event.kind === "queued") this.step = event.what ?? "starting";
     if (event.kind === "errors" || (event.kind === "beat" && event.what)) this.step = event.what;
     if (event.kind === "end") this.refresh();
     if (event.seconds !== undefined) this.beat = event;
     this.soon();
   }
-  // Seconds since a run was asked for whose fit has not begun.
+  // Seconds since a run was asked for that has not found anything.
   waiting() { return this.queued !== null && this.run.state === "running" ? Math.max(0, Date.now() / 1000 - this.queued) : null; }
   soon() {
     if (this.isLeft) return;
