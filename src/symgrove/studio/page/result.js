@@ -3,6 +3,7 @@ import { GOALS, Refused, element, formula, request, shown, trouble } from "./dom
 
 export const titleOf = (run) => `${run.settings.target}: ${GOALS[run.settings.goal].toLowerCase()}`;
 
+const ALMOST_ONE = 0.995;
 const copier = (label, text) => {
   const button = element("button", { type: "button", className: "copy", textContent: label });
   button.addEventListener("click", async () => {
@@ -25,9 +26,12 @@ export const verdict = (run, latest, points = []) => {
   const one = result.in_one_formula;
   const parts = [element("p", { className: "lead", textContent: one ? "In one formula" : `In one formula: ${result.why_no_formula}.` })];
   if (one) parts.push(formula(one, `${one.left} = `), element("p", { className: "quiet" }, `${one.scores} `, copier("copy", one.text), " ", copier("copy LaTeX", one.latex)));
-  if (result.score && run.settings.goal !== "law") parts.push(element("p", {}, `The ensemble (${result.parts}): `, element("strong", { textContent: `${result.score.measure} ${shown(result.score.value, 3)}` }), ` on ${result.score.on}.`));
+  if (result.score && run.settings.goal !== "law") parts.push(element("p", {}, `The ensemble (${result.parts}): `, element("strong", { textContent: `${result.score.measure} ${scoreOf(result.score.value)}` }), ` on ${result.score.on}.`));
   return parts;
 };
+
+// With as many digits as the score of the one formula beside it.
+const scoreOf = (value) => value >= ALMOST_ONE ? value.toFixed(4) : value.toFixed(2).replace("-", "−");
 
 const importances = (result) => {
   const most = Math.max(...result.importances.map(([, value]) => value), 1e-9);
