@@ -98,3 +98,57 @@ def test_outputs_of_predictions(parts):
     for words in (["-o", "-"], ["-o", parts / "p.xlsx"], ["--json"]):
         assert "data set" in run("predict", model, parts, *words).output
     assert "there is no file" in run("predict", model, parts / "other-*.parquet").output
+
+
+def test_columns_of_files_in_other_orders(parts):
+    own = pd.concat([pd.read_parquet(path) for path in sorted(parts.glob("part-*"))], ignore_index=True)
+    swapped = pq.read_table(parts / "part-1.parquet")
+    pq.write_table(swapped.select(swapped.column_names[::-1]), parts / "part-1.parquet")
+    model = parts / "m.json"
+    sg.GroveRegressor(population_size=20, n_estimators=2, generations=2, random_state=0).fit(
+        own[["a", "b"]][:500], own["y"][:500]
+    ).save(model)
+    expected = own.assign(prediction=sg.load(model).predict(own[["a", "b"]]))
+    for name, read in (("all.parquet", pd.read_parquet), ("all.csv", pd.read_csv)):
+        assert run("predict", model, parts / "part-*.parquet", "-o", parts / name).exit_code == 0
+        found = read(parts / name)
+        assert [*found.columns] == [*expected.columns]
+        assert np.allclose(
+            found[["a", "b", "y", "prediction"]], expected[["a", "b", "y", "prediction"]], equal_nan=True
+        )
+
+
+def test_an_output_among_the_inputs_is_refused(parts, monkeypatch):
+    (parts / "linked").symlink_to(parts)
+    (parts / "sub").mkdir()
+    pattern, first = parts / "part-*.parquet", parts / "part-0.parquet"
+    before = first.read_bytes()
+    model = parts / "m.json"
+    sg.GroveRegressor(population_size=20, n_estimators=2, generations=2).fit([[1.0], [2.0]] * 20, [1.0, 2.0] * 20).save(
+        model
+    )
+    is_one, would_be = "is one of the files of", "would be one of the files of"
+    for data, output, message in [
+        (pattern, first, is_one),
+        (pattern, parts / "linked" / "part-0.parquet", is_one),
+        (parts / "linked" / "part-*.parquet", first, is_one),
+        (parts, first, is_one),
+        (pattern, parts / "part-9.parquet", would_be),
+        (parts / "**" / "part-*.parquet", parts / "sub" / "part-9.parquet", would_be),
+        (parts, parts / "all.parquet", would_be),
+        (parts / "linked", parts / "sub" / "all.pq", would_be),
+    ]:
+        for words in (["predict", model, data], ["fit", data, "-t", "y", "--ignore", "day", *OWN]):
+            done = run(*words, "-o", output)
+            assert done.exit_code == 2
+            assert message in done.output
+    monkeypatch.chdir(parts)
+    assert would_be in run("predict", model, "part-*.parquet", "-o", "part-9.parquet").output
+    assert first.read_bytes() == before
+    assert not list(parts.rglob("*9.parquet"))
+    for data, output in [
+        ("part-*.parquet", "sub/part-9.parquet"),
+        ("part-*.parquet", "all.parquet"),
+        (str(parts), "all.csv"),
+    ]:
+        large_tables.check_apart(output, data)

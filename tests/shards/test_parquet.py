@@ -61,6 +61,7 @@ def test_pieces_are_rows_in_order_whether_they_are_kept_or_not(files, room):
             assert y.dtype.kind == "i"
             assert np.array_equal(y, np.arange(start, stop))
     assert len(own._kept) == {0: 0, 10**9: 3}.get(room, 1)
+    assert all(values.base is None for columns in own._kept for values in columns.values())  # no views of more rows
 
 
 def test_some_rows_come_from_all_parts(files):
@@ -68,6 +69,25 @@ def test_some_rows_come_from_all_parts(files):
     assert 40 <= found["a"].size <= 60  # some row groups have fewer than their share
     assert found["a"].max() > 4000
     assert found["text"].size == found["a"].size
+
+
+def test_columns_come_in_one_order_whatever_the_files_have(files, tmp_path):
+    pq.write_table(TABLE.select(TABLE.column_names[::-1]), tmp_path / "9.parquet")
+    found = [*open_parquet(str(tmp_path)).record_batches(4000)]
+    assert {tuple(batch.schema.names) for batch in found} == {files.names}
+    assert found[-1]["a"].to_pylist()[-1] == N_ROWS - 1
+
+
+def test_whole_numbers_too_large_for_floats_are_features_and_labels(tmp_path):
+    large = 2**60 + np.arange(100) % 2
+    pq.write_table(pa.table({"a": 2**60 + np.arange(100), "y": large}), tmp_path / "0.parquet")
+    own = open_parquet(str(tmp_path))
+    make, *given = ParquetSource(own.columns(["a"]), own.columns(["y"]).of_whole_numbers()).make(
+        None, "", slice(0, 100)
+    )
+    (piece,) = make(*given).pieces()
+    assert np.array_equal(piece.X["a"], 2.0**60 + np.arange(100.0))
+    assert np.array_equal(piece.y, large)
 
 
 def test_files_that_cannot_be_used_say_why(files, tmp_path):

@@ -101,6 +101,7 @@ def fit(
         if files is None:
             given = p.prepare(read_table(data, form), wanted, categories_of(context.args))
         else:
+            large.check_apart(output, data)
             large.tell_where(files, n_workers(jobs))
             given = large.prepare_data_set(files, wanted, categories_of(context.args))
         cls = estimator_class(method, given.task)

@@ -7,6 +7,8 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatch
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from symgrove.cli.target import MOST_CLASSES
 from symgrove.cli.troubles import Troubles
 from symgrove.cli.typed_tables import arrow_modules
 from symgrove.models.seen_rows import MOST_ROWS
-from symgrove.shards.parquet import ParquetColumns, ParquetFiles, open_parquet
+from symgrove.shards.parquet import ENDINGS, ParquetColumns, ParquetFiles, open_parquet, paths_of
 
 if TYPE_CHECKING:
     from symgrove.shards.pieces import GivenColumns
@@ -49,6 +51,34 @@ def data_set_of(path: str, given: TableFormat, engine: Any = None) -> ParquetFil
         if value is not None:
             raise ValueError(f"{option} is for tables of texts, and {path!r} is Parquet.")
     return files
+
+
+def check_apart(output: str | Path, pattern: str) -> None:
+    """See, before any work is done, that a result is none of the files of a data set, and would not become one."""
+    if str(output) == "-":
+        return
+    own = os.path.realpath(output)
+    if own in map(os.path.realpath, paths_of(pattern)):
+        raise ValueError(
+            f"--output {str(output)!r} is one of the files of {pattern!r}, which would be lost. Name another."
+        )
+    if any(_would_join(name, pattern) for name in (own, os.path.abspath(output))):
+        raise ValueError(
+            f"--output {str(output)!r} would be one of the files of {pattern!r} from then on. Name another file, or "
+            "put it into another folder."
+        )
+
+
+def _would_join(name: str, pattern: str) -> bool:
+    """Whether a file that is not there yet would be found by a pattern or in a folder."""
+    folder, last = os.path.split(pattern)
+    if os.path.isdir(pattern):
+        return name.endswith(ENDINGS) and Path(os.path.realpath(pattern)) in Path(os.path.realpath(name)).parents
+    if os.path.exists(pattern):
+        return False
+    folders = glob(pattern if last == "**" else folder or ".", recursive=True)
+    within = os.path.realpath(os.path.dirname(name))
+    return fnmatch(os.path.basename(name), last) and within in map(os.path.realpath, folders)
 
 
 ANY = ("csv", "tsv", "parquet", "xlsx", "xlsm")
@@ -141,8 +171,8 @@ def _task_of(y: ParquetColumns, wanted: str) -> str:
         is_whole = bool(np.all((values == np.floor(values)) & (np.abs(values) < 2**53)))
         if not is_whole and wanted == "classification":
             raise ValueError(
-                f"the target {names[0]!r} holds numbers that are not whole, or missing: no classes. --task regression "
-                "predicts the numbers."
+                f"the target {names[0]!r} holds numbers that are not whole, beyond 2^53, or missing: no classes. "
+                "--task regression predicts the numbers."
             )
         found |= set(np.unique(values).tolist()) if is_whole else set()
         if not is_whole or (len(found) > MOST_CLASSES and wanted == "auto"):

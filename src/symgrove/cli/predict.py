@@ -41,7 +41,7 @@ def predict(
 ) -> None:
     """Predict the rows of a table, whose values may be missing, and whose categories may be new."""
     with clean_errors():
-        from symgrove.cli.large_tables import data_set_of, free_names, predict_data_set
+        from symgrove.cli.large_tables import check_apart, data_set_of, free_names, predict_data_set
         from symgrove.cli.preparation import rows_for
         from symgrove.cli.tables import TableFormat, format_of, read_table, table_as_bytes
 
@@ -55,6 +55,7 @@ def predict(
         if files is not None:
             if as_json:
                 raise ValueError("--json is for tables in memory; predictions of a data set go to a file.")
+            check_apart(output, data)
             own = _OfTables(estimator, probabilities=probabilities, spread=spread, interval=interval)
             predict_data_set(files, output, kind, own, only=only)
             return

@@ -71,10 +71,12 @@ class ParquetFiles:
         return len({group.path for group in self.groups})
 
     def record_batches(self, n_at_a_time: int, names: Sequence[str] | None = None) -> Iterator[Any]:
-        """All rows, some at a time, as pyarrow has them."""
+        """All rows, some at a time, as pyarrow has them; columns in one order, which files may have in others."""
+        wanted = list(names or self.names)
         for path in dict.fromkeys(group.path for group in self.groups):
             with _opened(path) as file:
-                yield from file.iter_batches(batch_size=n_at_a_time, columns=None if names is None else list(names))
+                for batch in file.iter_batches(batch_size=n_at_a_time, columns=wanted):
+                    yield batch.select(wanted)
 
     def some_rows(self, names: Sequence[str], n_rows: int, labels: ParquetColumns) -> dict[str, NDArray[Any]]:
         """So many rows, from the beginnings of row groups in all parts."""
@@ -143,7 +145,7 @@ class ParquetColumns:
 def open_parquet(pattern: str) -> ParquetFiles:
     """Files by a pattern such as part-*.parquet, a folder of such files, or one file."""
     parquet, arrow = _modules()
-    paths = _paths(pattern)
+    paths = paths_of(pattern)
     schema: Any = None
     groups: list[RowGroup] = []
     for path in paths:
@@ -187,7 +189,8 @@ def _modules() -> tuple[Any, Any]:
     return pyarrow.parquet, pyarrow
 
 
-def _paths(pattern: str) -> list[str]:
+def paths_of(pattern: str) -> list[str]:
+    """The files that a pattern, a folder or a name stands for."""
     place = Path(pattern)
     if place.is_dir():
         found = sorted(str(path) for ending in ENDINGS for path in place.rglob(f"*{ending}"))
@@ -280,10 +283,12 @@ class ParquetBlock:
             yield self._piece(start, columns)
             start += self.n_at_once
         may_keep = True
-        for columns in self._read(start) if start < self.stop else ():
+        for read in self._read(start) if start < self.stop else ():
+            columns = read
             n_bytes = sum(map(_bytes_of, columns.values()))
             may_keep = may_keep and self._n_kept + n_bytes <= self.room
             if may_keep:
+                columns = {name: values.copy() for name, values in read.items()}  # not views of longer ones
                 self._kept.append(columns)
                 self._n_kept += n_bytes
             yield self._piece(start, columns)
@@ -336,7 +341,7 @@ def _values(files: ParquetFiles, name: str, column: Any, *, is_whole: bool = Fal
     """A column of some rows: numbers, NaN where there is none, or texts."""
     if name in files.texts:
         return _texts(column)
-    found = np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+    found = np.asarray(column.cast("float64", safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
     if not is_whole or column.null_count:
         return found
     return (
