@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import replace
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -216,6 +217,52 @@ def test_texts_that_name_rows_are_refused(monkeypatch):
         Regressor(**TINY, categorical_features=["kind", "name"]).fit(own, chunked(Y, 2000))
 
 
+@pytest.mark.parametrize("kind", [object, "string", "string[pyarrow]"])
+def test_missing_labels_are_refused(kind):
+    labels = pd.Series(np.where(Y > 1, "yes", "no"), dtype=kind)
+    labels[8000] = None
+    there = dd.from_pandas(frame(), npartitions=3), dd.from_pandas(labels, npartitions=3)
+    for given in (there, (X, labels)):
+        with pytest.raises(ValueError, match="y has rows without a value"):
+            Classifier(**TINY).fit(*given)
+
+
+def test_a_target_is_needed(tmp_path):
+    pq.write_table(pa.table({"a": X[:, 0]}), tmp_path / "0.parquet")
+    for own in (chunked(X, 2000), open_parquet(str(tmp_path)).columns(["a"])):
+        with pytest.raises(ValueError, match="This Regressor estimator requires y to be passed"):
+            Regressor(**TINY).fit(own, None)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_target_may_be_a_frame_or_a_matrix_of_one_column():
+    own = {**TINY, "generations": 2, "random_state": 0}
+    expected = Regressor(**own).fit(HostSource(X, Y), None).predict(X)
+    for y in (chunked(Y[:, None], 2000), dd.from_pandas(pd.DataFrame({"y": Y}), npartitions=3)):
+        assert np.array_equal(Regressor(**own).fit(chunked(X, 2000), y).predict(X), expected)
+
+
+def test_weights_are_one_column_of_the_same_files(tmp_path):
+    for i in range(2):
+        pq.write_table(pa.table({"a": X[:, 0], "y": Y, "w": WEIGHT + i}), tmp_path / f"{i}.parquet")
+    one, other = (open_parquet(str(tmp_path / f"{i}.parquet")) for i in range(2))
+    given = one.columns(["a"]), one.columns(["y"])
+    for weight in (other.columns(["w"]), WEIGHT):
+        with pytest.raises(ValueError, match="must be columns of the same files"):
+            Regressor(**TINY).fit(*given, weight)
+    with pytest.raises(ValueError, match="sample_weight must be one column, got 2: 'w', 'y'"):
+        Regressor(**TINY).fit(*given, one.columns(["w", "y"]))
+
+
+def test_labels_of_rows_of_weight_0_are_no_classes():
+    labels, weight = np.where(Y > 1, 1, 0), np.where(np.arange(N_ROWS) < 5, 0.0, 1.0)
+    labels[:5] = [9, -1, 9, 9, -1]
+    own = {**TINY, "n_populations": 1, "strength": "fixed", "generations": 3, "class_weight": "balanced"}
+    model = Classifier(**own, random_state=0).fit(chunked(X, 2000), chunked(labels, 3000), chunked(weight, 2000))
+    assert model.classes_.tolist() == [0, 1]
+    assert model.score(X[5:], labels[5:]) > 0.7
+
+
 def test_other_methods_say_that_they_need_rows_in_memory():
     with pytest.raises(ValueError, match="X is a dask collection; TwoSEGPRegressor needs all rows in memory"):
         sg.TwoSEGPRegressor().fit(chunked(X, 2000), chunked(Y, 2000))
@@ -280,6 +327,39 @@ def test_killed_workers_change_nothing(tmp_path):
             found = Regressor(**own).fit(*given).predict(frame()[[*"abcd"]].fillna(0))
             killed.join()
             assert np.array_equal(found, expected)
+
+
+def _chunk_once_slow(log):
+    with open(log, "a") as file:
+        file.write(f"{os.getpid()}\n")
+    with open(log) as file:
+        if len(file.readlines()) == 1:
+            time.sleep(60)  # until this worker is killed
+    return X
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_a_chunk_of_two_blocks(tmp_path):
+    log = tmp_path / "log"
+
+    def kill():
+        while not (log.exists() and log.read_text().strip()):
+            time.sleep(0.05)
+        os.kill(int(log.read_text().split()[0]), signal.SIGKILL)
+
+    own = {**TINY, "generations": 2, "random_state": 0}
+    expected = Regressor(**own).fit(HostSource(X, Y), None).predict(X)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        Client(cluster) as client,
+        client.as_current(),
+    ):
+        shared = da.from_delayed(dask.delayed(_chunk_once_slow)(str(log)), shape=X.shape, dtype=float)
+        killed = threading.Thread(target=kill)
+        killed.start()
+        found = Regressor(**own).fit(shared, chunked(Y, 4000)).predict(X)
+        killed.join()
+    assert np.array_equal(found, expected)
 
 
 def _kill_one(client, rng):

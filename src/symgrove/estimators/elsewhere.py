@@ -91,6 +91,11 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
             f"X is {described(X)}; {type(estimator).__name__} needs all rows in memory: pass arrays or frames, such as "
             "X.compute(), or take GroveRegressor or GroveClassifier, which go through rows in blocks."
         )
+    if y is None and not isinstance(X, HostSource):
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    y = _of_one_column(y)
     with open_cluster(n_workers(estimator.n_jobs)) as cluster:
         source = _source_of(X, y, sample_weight, _room(estimator, cluster), cluster)
         if source.n_rows <= MOST_ROWS and not isinstance(X, HostSource):
@@ -99,6 +104,13 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
         with Table(cluster, source) as table:
             has_room = source.reads_again or source.keeps
             yield Elsewhere(_empty(X), _empty(y if y is not None else X.y), table, has_room), None, None
+
+
+def _of_one_column(y: Any) -> Any:
+    """A target in a frame or a matrix of one column as a vector, of which nobody warns for every piece."""
+    if not is_collection(y) or y.ndim != 2 or y.shape[1] != 1:
+        return y
+    return y[y.columns[0]] if is_frame(y) else y[:, 0]
 
 
 def _room(estimator: Estimator, cluster: Cluster) -> int:
@@ -113,10 +125,13 @@ def _source_of(X: Any, y: Any, sample_weight: Any, room: int, cluster: Cluster) 
     if isinstance(X, HostSource):
         return X
     if isinstance(X, ParquetColumns):
-        weight = sample_weight.columns[0] if isinstance(sample_weight, ParquetColumns) else None
-        if not isinstance(y, ParquetColumns) or y.files != X.files or (sample_weight is not None and weight is None):
+        others = [y] if sample_weight is None else [y, sample_weight]
+        if not all(isinstance(own, ParquetColumns) and own.files == X.files for own in others):
             raise ValueError("X has columns of Parquet files; y and sample_weight must be columns of the same files.")
-        return ParquetSource(X, y, weight, room)
+        names = () if sample_weight is None else sample_weight.columns
+        if len(names) > 1:
+            raise ValueError(f"sample_weight must be one column, got {len(names)}: {', '.join(map(repr, names))}.")
+        return ParquetSource(X, y, names[0] if names else None, room)
     if getattr(X, "ndim", 2) != 2:
         raise ValueError(f"X must be a matrix or a frame, got an array of shape {X.shape}. Reshape your data.")
     if sample_weight is not None and not np.ndim(sample_weight):
@@ -192,7 +207,7 @@ class PieceRules:
         if self.is_hashed:
             look = look._replace(digests=(_digest(table, y, known),))
         if not self.is_numeric:
-            labels, place = np.unique(_complete(np.asarray(checked.y)), return_inverse=True)
+            labels, place = np.unique(np.asarray(checked.y), return_inverse=True)
             return look._replace(labels=labels, counts=_counts(place, labels.size, np.stack([counted, counted >= 0])))
         targets = (y[:, None] if y.ndim == 1 else y).astype(np.float64)
         if not len(y):
@@ -336,12 +351,6 @@ def _column_look(column: TableColumn, values: Matrix, weight: Matrix | None) -> 
     return ColumnLook(column.name, n_missing, (), {c: n for c, n in zip(column.categories, counts, strict=True) if n})
 
 
-def _complete(y: NDArray[Any]) -> NDArray[Any]:
-    if y.dtype == object and any(value is None for value in y.tolist()):
-        raise ValueError("y has rows without a value; leave out rows whose target is missing.")
-    return y
-
-
 def checked_weight(given: RawPiece) -> Matrix:
     """Weights of a piece, refused as `check_sample_weight` refuses them, with the row among all."""
     weight = numeric_vector("sample_weight", given.weight)
@@ -422,7 +431,8 @@ class RowCoder:
             numbers = y.astype(np.float64)
             targets = numbers.reshape(1, -1) if self.task.n_targets == 1 else np.ascontiguousarray(numbers.T)
         else:
-            places = np.searchsorted(classes, y.ravel())
+            # Labels that only rows of weight 0 have are no classes; these rows are left out below.
+            places = np.minimum(np.searchsorted(classes, y.ravel()), classes.size - 1)
             targets = class_targets(places, classes.size)
             if self.label_weights is not None:
                 weight = self.label_weights[places] * (1.0 if weight is None else weight)

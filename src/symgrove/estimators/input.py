@@ -13,7 +13,7 @@ from symgrove._checks import numeric_vector
 from symgrove.fitness.bootstrap import check_sample_weight
 from symgrove.forest.text import feature_labels
 from symgrove.models.checked_rows import CheckedRows
-from symgrove.models.coding import coded, coded_for_fit, has_categories, raw_columns
+from symgrove.models.coding import category_text, coded, coded_for_fit, has_categories, raw_columns
 from symgrove.models.columns import TableColumns, plain_columns
 from symgrove.models.row_blocks import row_blocks
 from symgrove.models.task import Task
@@ -132,6 +132,7 @@ class Checked(NamedTuple):
 def read_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any, rules: dict[str, Any]) -> Checked:
     """Check training data and note the names of columns; rows of weight 0 are left out."""
     rules = {"dtype": "numeric", "ensure_all_finite": False, "estimator": estimator, **rules}
+    _check_complete(y)
     is_categorical = _categorical(estimator.categorical_features, X)
     if is_categorical is None:
         table, y = _validated(estimator, X, y, **rules)
@@ -154,6 +155,15 @@ def read_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any, rules: d
         table, y, weight = table[rows], np.asarray(y)[rows], weight[rows]
     # One memory layout, so that frames and arrays give the same bits.
     return Checked(np.ascontiguousarray(table, dtype=np.float64), y, weight, rows, n_given, columns)
+
+
+def _check_complete(y: Any) -> None:
+    """Refuse texts and objects with None or pandas' own missing values, which scikit-learn stumbles over."""
+    if getattr(y, "dtype", None) is None:
+        return
+    values = np.asarray(y)
+    if values.dtype == object and any(category_text(value) is None for value in values.ravel().tolist()):
+        raise ValueError("y has rows without a value; leave out rows whose target is missing.")
 
 
 def ready(parts: Sequence[Any], coded_by: TableColumns, columns: TableColumns, task: Task) -> list[Any]:

@@ -120,7 +120,8 @@ def _ends(rows: slice) -> tuple[int, int]:
 
 
 def _start(cluster: Cluster, worker: str, promise: Any) -> Any:
-    return cluster.client.compute(promise, workers=[worker], allow_other_workers=False)
+    # Others may compute it: Dask restricts chunks of the user too, which could never be made again without this worker.
+    return cluster.client.compute(promise, workers=[worker], allow_other_workers=True)
 
 
 def _gathered(parts: list[tuple[Any, int, int]]) -> Any:
