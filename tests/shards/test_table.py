@@ -146,6 +146,29 @@ def _described(client):
         return cluster.described()
 
 
+def test_workers_end_if_no_client_reaches_them(monkeypatch):
+    closed = []
+
+    class Workers:
+        def __init__(self, **_):
+            pass
+
+        def close(self):
+            closed.append(self)
+
+    def unreachable(*_, **__):
+        raise OSError("no scheduler")
+
+    monkeypatch.setattr("distributed.LocalCluster", Workers)
+    monkeypatch.setattr("distributed.Client", unreachable)
+    monkeypatch.setattr(cluster, "_current_client", lambda: None)
+    for n in (1, 2):
+        with pytest.raises(OSError, match="no scheduler"), open_cluster(1):
+            pass
+        assert len(closed) == n
+    assert cluster._Local.cluster is None
+
+
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(cluster, "find_spec", lambda name: None)
     with pytest.raises(RuntimeError, match=r"pip install 'symgrove\[dask\]'"), open_cluster(1):

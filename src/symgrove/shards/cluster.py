@@ -259,7 +259,12 @@ def _start_local(n_workers: int) -> None:
             "processes for engine='dask' did not start. A program that makes processes is imported by them: "
             'put what it does under `if __name__ == "__main__":`.'
         ) from error
-    _Local.client = Client(_Local.cluster, set_as_default=False)
+    try:
+        _Local.client = Client(_Local.cluster, set_as_default=False)
+    except BaseException:
+        _Local.cluster.close()
+        _Local.cluster = None
+        raise
 
 
 @contextmanager
