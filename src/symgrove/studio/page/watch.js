@@ -55,7 +55,11 @@ export class Follower {
     this.drawing ??= setTimeout(() => { this.drawing = null; this.changed(this); }, BETWEEN_DRAWN);
   }
   async refresh() {
-    try { this.run = await request(`api/runs/${this.run.id}`); } catch { return; }
+    let run;
+    try { run = await request(`api/runs/${this.run.id}`); } catch { return; }
+    // What says the same is the same, so that nothing is drawn anew under a person's hands.
+    if (JSON.stringify(run.result) === JSON.stringify(this.run.result)) run.result = this.run.result;
+    this.run = run;
     if (this.run.state === "running" && this.isOver) { this.isOver = false; this.open(); }
     this.soon();
   }
