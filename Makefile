@@ -34,7 +34,7 @@ system-programs:  ## install what tests use (a C compiler, Node, Gnumeric, Chrom
 	$(SUDO) apt-get update --quiet
 	$(SUDO) apt-get install --yes --quiet --no-install-recommends gcc libc6-dev nodejs gnumeric chromium chromium-driver
 
-test: lint  ## all checks, the whole test suite, and a smoke test of the built wheel (under 5 minutes)
+test: lint  ## all checks, the whole test suite, and a smoke test of the built wheel (about 6 minutes, environment included)
 	$(BIN)/python tools/compile_kernels.py
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 	rm -rf build
@@ -72,7 +72,7 @@ $(VENV)/.ready-docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
 	touch $@
 
-docs: $(VENV)/.ready-docs  ## build the documentation site into build/site, run its examples, check links (about four minutes)
+docs: $(VENV)/.ready-docs  ## build the documentation site into build/site, run its examples, check links (two to four minutes)
 	$(BIN)/python tools/compile_kernels.py
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/architecture/test_docs.py tests/architecture/test_site.py tests/test_examples_of_names.py
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/make_site.py

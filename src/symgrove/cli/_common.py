@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
+
+from symgrove._json import finite
 
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
@@ -129,15 +130,7 @@ def echo(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """A result for machines; JSON has no infinite numbers, so they are null."""
-    echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    echo(json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def read_model(path: Path) -> Estimator:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove.engines.dask_messages import DROP, ChosenVectors, Command
+from symgrove.engines.resident import places_of
 from symgrove.fitness.moments import Matrix
 
 # Of some rows, what a worker gets of what is brought from the host.
@@ -113,12 +114,7 @@ class DaskVectors:
         return self.row.size
 
     def __getitem__(self, index: ArrayLike) -> Self:
-        chosen = np.atleast_1d(np.asarray(index))
-        if chosen.dtype == np.bool_:
-            if chosen.shape != (len(self),):
-                raise ValueError(f"a mask of {len(self)} vectors must have as many entries, got shape {chosen.shape}.")
-            chosen = np.flatnonzero(chosen)
-        chosen = chosen.astype(np.intp, copy=False)
+        chosen = places_of(index, len(self))
         used, part = np.unique(self.part[chosen], return_inverse=True)
         parts = tuple(self.parts[i] for i in used) or self.parts[:1]
         centre, spread = (None if own is None else own[chosen] for own in (self.centre, self.spread))

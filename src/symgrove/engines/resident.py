@@ -42,6 +42,16 @@ class RowVectors(Protocol):
     def __len__(self) -> int: ...
 
 
+def places_of(index: ArrayLike, n_vectors: int) -> NDArray[np.intp]:
+    """Which of some vectors an index or a mask asks for."""
+    chosen = np.atleast_1d(np.asarray(index))
+    if chosen.dtype == np.bool_:
+        if chosen.shape != (n_vectors,):
+            raise ValueError(f"a mask of {n_vectors} vectors must have as many entries, got shape {chosen.shape}.")
+        chosen = np.flatnonzero(chosen)
+    return chosen.astype(np.intp, copy=False)
+
+
 @dataclass(frozen=True)
 class PlacedVectors:
     """Vectors by their addresses, in the memory of the host if not of another class; `owners` keep it."""
@@ -54,12 +64,7 @@ class PlacedVectors:
         return self.places.address.size
 
     def __getitem__(self, index: ArrayLike) -> Self:
-        chosen = np.atleast_1d(np.asarray(index))
-        if chosen.dtype == np.bool_:
-            if chosen.shape != (len(self),):
-                raise ValueError(f"a mask of {len(self)} vectors must have as many entries, got shape {chosen.shape}.")
-            chosen = np.flatnonzero(chosen)
-        chosen = chosen.astype(np.intp, copy=False)
+        chosen = places_of(index, len(self))
         address, is_double, centre, scale = self.places
         places = Places(address[chosen], is_double[chosen], centre[chosen], scale[chosen])
         return replace(self, places=places)

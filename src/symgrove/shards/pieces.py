@@ -32,7 +32,7 @@ class PiecewiseBlock(Protocol):
 
 
 class GivenColumns:
-    """GivenColumns by name, the little of a data frame that is asked for."""
+    """Columns by name, the little of a data frame that is asked for."""
 
     def __init__(self, given: dict[str, np.ndarray[Any, Any]], n_rows: int) -> None:
         self.given = given

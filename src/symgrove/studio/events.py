@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from symgrove._json import finite
+
 MOST_ERRORS = 1200  # that somebody is told who comes later
 ONLY_LAST = ("best", "beat")  # kinds of which the newest replaces all before it
 LONGEST_READ, LONGEST_EVENT = 1 << 22, 1 << 18  # bytes at a time, and of two lines
@@ -41,7 +43,7 @@ class EventLog:
 
     def write(self, kind: str, **values: Any) -> None:
         """Append an event, so that others see it now."""
-        line = json.dumps({"kind": kind, **_finite(values)}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        line = json.dumps({"kind": kind, **finite(values)}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
         with self._lock:
             self._stream.write(line + "\n")
             self._stream.flush()
@@ -49,15 +51,6 @@ class EventLog:
     def close(self) -> None:
         """Nothing follows."""
         self._stream.close()
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinite numbers: null."""
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def events_after(file: Path, place: int) -> list[Event]:
