@@ -9,14 +9,15 @@ from scipy.optimize import least_squares
 from symgrove.methods.law import evolving, pair_kernels, signomial_kernels
 from symgrove.methods.law import pairs as pairs_of_atoms
 from symgrove.methods.law.choosing import Entry, choose
-from symgrove.methods.law.findings import Findings
+from symgrove.methods.law.exponent_lattice import near, precision_of
+from symgrove.methods.law.findings import Findings, Found
 from symgrove.methods.law.fitted import features_that_matter
 from symgrove.methods.law.formulas import LawFormulas, RowSet
 from symgrove.methods.law.functions import CHOICES
 from symgrove.methods.law.library import make_atoms
 from symgrove.methods.law.pairs import BestPairs, factor_of_cost
 from symgrove.methods.law.polynomials import LackOfFit, basis, separable_powers
-from symgrove.methods.law.search import search
+from symgrove.methods.law.search import best_of_sizes, search
 from symgrove.methods.law.signomials import search_signomials
 from symgrove.methods.law.task import LawTask
 from symgrove.methods.law.transforms import COS, LOG, POWERS, SIN, offer_linear, transformed
@@ -108,7 +109,7 @@ def test_atoms_have_the_values_of_their_formulas(low):
     for place in some.tolist():
         predicted = formulas.predict(library.formula(place, formulas), task.scanned)
         is_near = np.isclose(library.values[place], predicted, rtol=1e-3, atol=1e-3)
-        assert is_near.mean() > 0.95, library.recipes[place]  # float32 loses digits of differences
+        assert is_near.mean() > 0.95, library.recipe(place)  # float32 loses digits of differences
 
 
 def test_no_two_atoms_are_proportional_and_twins_are_known():
@@ -128,7 +129,8 @@ def test_no_two_atoms_are_proportional_and_twins_are_known():
 
 def test_functions_that_are_not_allowed_are_in_no_atom():
     task = make_task(lambda x, y, z: x, functions=("exp",))
-    operations = {recipe.operation for recipe in make_atoms(task, [0, 1, 2]).library.recipes}
+    library = make_atoms(task, [0, 1, 2]).library
+    operations = {library.recipe(place).operation for place in range(len(library))}
     assert "exp" in operations
     assert not operations & {"sin", "cos", "log", "tanh", "arcsin"}
 
@@ -165,8 +167,51 @@ def test_weights_of_a_transform_undo_its_slope():
 
 def test_groups_of_features_are_noted():
     task = make_task(lambda x, y, z: x * y + 0.5 * x**2 * z)
-    [*_] = search_signomials(task, findings_of(task))
+    [*_] = search_signomials(task, findings_of(task), task.few)
     assert (1.0, -1.0, 1.0) in task.groups
+
+
+def test_rounded_exponents_are_the_nearest_as_errors_measure_it():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        A = rng.normal(size=(12, 4)) * np.array([5.0, 1.0, 0.3, 2.0])
+        estimate = rng.uniform(-2, 2, size=4)
+        found = near(estimate, A.T @ A, 0.5, 3, 3.0)
+        expected = naive.nearest_multiples(estimate, A, 0.5, 3.0)
+        np.testing.assert_array_equal(found[0], expected)
+
+
+def test_exponents_are_as_sharp_as_a_regression_says():
+    rng = np.random.default_rng(0)
+    columns, slopes, rest = rng.normal(size=(2, 300)), rng.normal(size=(3, 300)), rng.normal(size=300)
+    slopes[0] += columns[1]
+    both = np.vstack([slopes, columns])
+    covariance = np.linalg.inv(both @ both.T)[:3, :3] * np.mean(rest**2)
+    np.testing.assert_allclose(precision_of(columns, slopes, rest), np.linalg.inv(covariance), rtol=1e-4, atol=1e-3)
+
+
+def test_exponents_under_noise_are_found_at_the_second_look():
+    def law(x, y, z):
+        return np.sqrt(x**2 / y**2 + 0.3 / z**2)
+
+    clean, task = (make_task(law, n_rows=4000, noise=noise) for noise in (0.0, 0.1))
+    for rows, known in ((task.noisy, clean.noisy), (task.some, clean.some)):
+        rows.smooth = known.y
+    findings = findings_of(task)
+    [*_] = search_signomials(task, findings, task.noisy, is_noisy=True)
+    findings.polish_best(5)
+    predicted = findings.formulas.predict(findings.best.root, RowSet(clean.X, clean.y), findings.best.values)
+    assert np.sqrt(np.mean((predicted - clean.y) ** 2) / np.mean(clean.y**2)) < 0.005
+
+
+def test_a_law_stays_on_the_front_beside_smaller_formulas_that_follow_the_noise():
+    task = make_task(lambda x, y, z: x * y)
+    findings = findings_of(task)
+    law, smaller = (Found(1, (), 0.1, 50.0, "", 20), Found(2, (), 0.0999, 300.0, "", 10))
+    smallest = Found(3, (), 0.2, 10.0, "", 5)
+    findings.found = {own.root: own for own in (law, smaller, smallest)}
+    assert [own.size for own in best_of_sizes(findings, is_law=True)] == [1, 5, 20]
+    assert [own.size for own in best_of_sizes(findings)] == [1, 5, 10]
 
 
 def test_powers_in_front_are_seen():
@@ -314,8 +359,10 @@ def test_rules_choose_from_the_front():
     too_large = entry(61, 1.0, 0.1, 20, 1)
     assert choose([*judged, too_large], "auto", is_law=False) == 2
     assert choose([*judged, too_large], "accuracy", is_law=False) == 4
-    near = [entry(1, 2.9, 0.5, 90, 9), *judged[1:]]  # the mean is within two of 0.5 of 2.0
-    assert choose(near, "auto", is_law=False) == 0
+    judged[3] = entry(30, 2.7, 0.3, 30, 1)  # more than two of 0.3 behind 2.1
+    assert choose(judged, "auto", is_law=False) == 2
+    close = [entry(1, 2.9, 0.5, 90, 9), *judged[1:]]  # the mean is within two of 0.5 of 2.0
+    assert choose(close, "auto", is_law=False) == 0
 
 
 def test_features_that_matter_are_those_that_trees_use():

@@ -30,6 +30,13 @@ def signomial(c, exponents, X):
     return sum(own * np.prod(X**p, axis=1) for own, p in zip(c, exponents, strict=True))
 
 
+def nearest_multiples(estimate, A, grid, largest):
+    """Multiples of the grid for which the length of A (z - estimate) is least, by trying all."""
+    steps = np.arange(-largest, largest + grid / 2, grid)
+    points = np.array([*itertools.product(steps, repeat=estimate.size)])
+    return points[np.argmin((((points - estimate) @ A.T) ** 2).sum(axis=1))]
+
+
 def sympy_size(expression):
     """Nodes of a SymPy expression."""
     return sum(1 for _ in sympy.preorder_traversal(expression))

@@ -6,6 +6,7 @@ are wanted become formulas.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,12 @@ LARGEST_VALUE, SMALLEST_LENGTH = 1e9, 1e-9
 NEARLY_CONSTANT = 1e-5
 DIGITS = 2e4  # of projections on two random directions, by which atoms are told apart
 N_AT_ONCE = 4000
+
+
+def ascending(places: Places) -> Places:
+    """Each place once. NumPy's `unique` goes through a table of hashes, which takes 20 times as long."""
+    own = np.sort(places)
+    return own[np.append(True, own[1:] != own[:-1])] if own.size else own
 
 
 class Recipe(NamedTuple):
@@ -52,7 +59,6 @@ class AtomLibrary:
     values : (n_atoms, n_rows)
     cost : (n_atoms,)
         Of writing them down, in small whole numbers; combinations of cheap ones come first.
-    recipes : list of Recipe
     table : DimensionTable
     dimension : (n_atoms,)
         Their dimensions, as numbers of the table. What must not be added is not, and functions have operands without
@@ -65,13 +71,16 @@ class AtomLibrary:
         self._dimension = np.zeros(n_most, dtype=np.int64)
         self._values = np.empty((n_most, n_rows), dtype=np.float32)
         self._cost = np.zeros(n_most, dtype=np.int64)
-        self.recipes: list[Recipe] = []
+        self._n_atoms = 0
+        # Most atoms never become formulas, so recipes are made when they are asked for: of the atoms from a place on.
+        self._starts: list[int] = []
+        self._recipes_of: list[tuple[list[int], Callable[[int], Recipe]]] = []
         self._place_of: dict[int, int] = {}
         self._directions = np.random.default_rng(0).normal(size=(n_rows, 2)).astype(np.float32)
         self._roots: dict[int, int] = {}
 
     def __len__(self) -> int:
-        return len(self.recipes)
+        return self._n_atoms
 
     @property
     def values(self) -> Floats:
@@ -133,8 +142,17 @@ class AtomLibrary:
         self._values[n_before:n_after] = values[fresh]
         self._cost[n_before:n_after] = cost[fresh]
         self._dimension[n_before:n_after] = dimension[fresh]
-        self.recipes.extend(recipe_of(i) for i in fresh)
+        self._n_atoms = n_after
+        if fresh:
+            self._starts.append(n_before)
+            self._recipes_of.append((fresh, recipe_of))
         return np.array([*found], dtype=np.intp)
+
+    def recipe(self, place: int) -> Recipe:
+        """How an atom is made."""
+        k = bisect_right(self._starts, place) - 1
+        fresh, recipe_of = self._recipes_of[k]
+        return recipe_of(fresh[place - self._starts[k]])
 
     def cheapest(self, places: Places | Sequence[int], n_most: int | None = None) -> Places:
         """Some of the atoms, in order of their cost."""
@@ -204,7 +222,7 @@ class AtomLibrary:
                 break
             made = make(slice(start, start + N_AT_ONCE))
             found.append(self.add(made.values, made.cost, made.recipe_of, left, made.dimension))
-        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
+        return ascending(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
 
     # As formulas
 
@@ -212,7 +230,7 @@ class AtomLibrary:
         """The root of an atom."""
         root = self._roots.get(place)
         if root is None:
-            root = self._roots[place] = self._made(self.recipes[place], formulas)
+            root = self._roots[place] = self._made(self.recipe(place), formulas)
         return root
 
     def _made(self, recipe: Recipe, formulas: LawFormulas) -> int:

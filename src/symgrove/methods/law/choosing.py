@@ -184,9 +184,9 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
 
     mdl: the shortest description among those that are within two standard errors of the best on the rows held out;
     one_se: the smallest within one; accuracy: the best on the rows held out; auto: mdl if the search has found a law,
-    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within two, else the
-    best by its criterion, or, where there is none, the smallest within half a standard error; a number: the largest of
-    at most this size. Without rows held out, every rule takes the shortest description.
+    else, of at most sixty nodes, the first entry, which is mostly the mean, if it is within two, else, of those within
+    two, the best by its criterion, or, where there is none, the smallest within half a standard error; a number: the
+    largest of at most this size. Without rows held out, every rule takes the shortest description.
     """
     if not isinstance(rule, str):
         fitting = [i for i, entry in enumerate(entries) if entry.size <= rule]
@@ -201,11 +201,12 @@ def choose(entries: Sequence[Entry], rule: str | int, *, is_law: bool) -> int:
     if rule == "accuracy":
         return best
     behind = {i: entries[i].held_out_error - entries[best].held_out_error for i in known}
-    if rule == "auto" and not is_law:
-        if behind[known[0]] <= N_ERRORS["mean"] * entries[known[0]].held_out_margin:
-            return known[0]
-        if not any(np.isnan(entries[i].criterion) for i in known):
-            return min(known, key=lambda i: entries[i].criterion)
-    n_errors = N_ERRORS["mdl" if is_short else rule]
+    is_open = rule == "auto" and not is_law
+    if is_open and behind[known[0]] <= N_ERRORS["mean"] * entries[known[0]].held_out_margin:
+        return known[0]
+    by_criterion = is_open and not any(np.isnan(entries[i].criterion) for i in known)
+    n_errors = N_ERRORS["mdl" if is_short or by_criterion else rule]
     near = [i for i in known if i == best or behind[i] <= n_errors * entries[i].held_out_margin]
+    if by_criterion:
+        return min(near, key=lambda i: entries[i].criterion)
     return min(near, key=lambda i: entries[i].description) if is_short else near[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.forest.primitive_table import BUILTIN, Meaning
-from symgrove.methods.law.atoms import AtomLibrary, Floats, Places, Recipe
+from symgrove.methods.law.atoms import AtomLibrary, Floats, Places, Recipe, ascending
 from symgrove.methods.law.functions import FUNCTIONS
 from symgrove.methods.law.task import LawTask
 
@@ -37,7 +37,7 @@ class Atoms:
 
     def of(self, *kinds: str) -> Places:
         """Places of some kinds, each once."""
-        return np.unique(np.concatenate([self.kinds[kind] for kind in kinds]))
+        return ascending(np.concatenate([self.kinds[kind] for kind in kinds]))
 
 
 def make_atoms(task: LawTask, active: Sequence[int], wanted: Matrix | None = None) -> Atoms:
@@ -125,7 +125,7 @@ class _Maker:
         return all(p == int(p) or self.task.is_positive[j] for j, p in enumerate(exponents))
 
     def exponents_of(self, place: int) -> Exponents:
-        return self.library.recipes[place].exponents
+        return self.library.recipe(int(place)).exponents
 
     def _is_lone(self, place: int) -> bool:
         return sum(p != 0 for p in self.exponents_of(place)) == 1 and bool(self.library.cost[place] <= 2)

@@ -149,8 +149,8 @@ def _columns(task: LawTask, atoms: Atoms, system: Exponents) -> _Columns | None:
 def _factors_and_exponents(task: LawTask, atoms: Atoms) -> tuple[Places, Places]:
     library = atoms.library
     factors = atoms.of("sums", "1 +", "functions", "1 + functions", "1 + products", "features + products")
-    factors = np.array([i for i in factors if library.recipes[i].operation != "exp"], dtype=np.intp)
-    waves = [i for i in atoms.kinds["functions"] if library.recipes[i].operation in ("sin", "cos")][:400]
+    factors = np.array([i for i in factors.tolist() if library.recipe(i).operation != "exp"], dtype=np.intp)
+    waves = [i for i in atoms.kinds["functions"].tolist() if library.recipe(i).operation in ("sin", "cos")][:400]
     exponents = np.concatenate([
         library.without_unit(atoms.monomials)[:1200],
         library.without_unit(atoms.kinds["squares"]),

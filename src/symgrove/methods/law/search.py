@@ -46,10 +46,11 @@ MOST_NUMBERS_EARLY = 1  # free constants of a formula that may end the search be
 FEWEST_ATOMS = 3
 # The target is smoothed if a formula leaves at most this share of the variance, and a polynomial of what it leaves at
 # least that.
-MOST_SMOOTHED, LEAST_NOISE, ROWS_A_SMOOTHED_COLUMN = 0.1, 1e-5, 6
+MOST_SMOOTHED, LEAST_NOISE, ROWS_A_SMOOTHED_COLUMN = 0.35, 1e-5, 6
 WEAK = 0.75  # of the bits that end a search, where rows are too few to see what else could be explained
 # Mean squared error, as a share of the variance, up to which what is left may be taken for noise.
 MOST_NOISE, MOST_NOISE_OF_FEW, FEW_ROWS = 0.25, 0.02, 150
+LEVEL = 1e-4  # share of an error by which another must be lower to be better
 # Mean squared error, as a share of the variance, from which on sums and products of so many atoms are not looked for.
 MOST_LEFT = {1: np.inf, 2: 0.5, 3: 0.01}
 
@@ -96,7 +97,8 @@ class _Step(NamedTuple):
     """A step that was done: whether longer formulas are welcome by now, and whether the search may end after it.
 
     It may not between products and sums of as many atoms: what is a short sum may be a longer product. Before atoms,
-    it ends with few numbers only: sums of powers with fitted coefficients come close to many laws.
+    it ends with few numbers only: sums of powers with fitted coefficients come close to many laws; where noise hides
+    the difference, it does not end before atoms.
     """
 
     name: str
@@ -107,9 +109,13 @@ class _Step(NamedTuple):
 
 def _steps(task: LawTask, findings: Findings) -> Iterator[_Step]:
     """Do one after the other."""
-    for step in search_signomials(task, findings):
+    for step in search_signomials(task, findings, task.few):
         yield _Step(step, is_early=True)
     if not task.is_short:
+        smooth_target(task, findings)
+        if task.is_noisy:
+            for step in search_signomials(task, findings, task.noisy, is_noisy=True):
+                yield _Step(f"{step}, without noise", may_end=False)
         yield from _steps_with_atoms(task, findings)
     yield from (_Step(step, is_late=True) for step in evolve(task, findings))
 
@@ -157,7 +163,8 @@ def smooth_target(task: LawTask, findings: Findings) -> None:
     found = LackOfFit(task.tested, ROWS_A_SMOOTHED_COLUMN).smoothed(findings.formulas, best)
     if found is None or not found[1] > LEAST_NOISE * findings.variance:
         return
-    for rows in (task.some, task.few, task.scanned):  # all begin as the tested ones
+    task.noise = found[1] / findings.variance
+    for rows in (task.noisy, task.some, task.few, task.scanned):  # all begin as the tested ones
         rows.smooth = found[0][: rows.n_rows]
 
 
@@ -217,9 +224,12 @@ def best_of_sizes(findings: Findings, *, is_law: bool = False) -> list[Found]:
     for found in findings.found.values():
         if found.size not in best or badness(found) < badness(best[found.size]):
             best[found.size] = found
+    law = findings.best if is_law else None
+    if law is not None:  # smaller ones that come closer follow the noise, and have numbers that cost more bits
+        best = {size: own for size, own in best.items() if size >= law.size or own.error > law.error * (1 + LEVEL)}
     front, lowest = [], np.inf
     for size in sorted(best):
-        if best[size].error < lowest * (1 - 1e-4):
+        if best[size].error < lowest / (1 + LEVEL):
             lowest = best[size].error
             front.append(best[size])
     return front or [mean]

@@ -2,6 +2,9 @@
 
 Exponents are found as continuous numbers, from several starts, and rounded; the cost hardly depends on the number of
 features. Differences of exponents of two terms suggest groups of features, dimensionless ones where there are units.
+
+Where the target is noisy, they are looked for once more, from more rows: what transforms need to know of the target
+without noise is known by then, and of each start several roundings are offered.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from numpy.typing import NDArray
 from symgrove.blas import product
 from symgrove.methods.law import signomial_kernels
 from symgrove.methods.law.algebra import least_squares
+from symgrove.methods.law.exponent_lattice import near, precision_of
 from symgrove.methods.law.findings import Findings
+from symgrove.methods.law.formulas import RowSet
 from symgrove.methods.law.task import LawTask
-from symgrove.methods.law.transforms import ITSELF, POWERS, Transform, offer_linear, transformed
+from symgrove.methods.law.transforms import ITSELF, POWERS, Transform, Transformed, offer_linear, transformed
 from symgrove.methods.law.units import Exponents
 
 Matrix = NDArray[np.float64]
@@ -27,11 +32,12 @@ GRIDS = (1.0, 0.5, 1.0 / 3.0)
 LARGEST_EXPONENT = 12.0
 MOST_GROUPS = 30
 N_ROUNDED = 4  # of the best starts
+NOISY_STARTS, NOISY_ROUNDED, NOISY_GRIDS, N_NEAR = 15, 3, (1.0, 0.5), 8  # the same, and roundings of each
 
 
-def search_signomials(task: LawTask, findings: Findings) -> Iterator[str]:
+def search_signomials(task: LawTask, findings: Findings, rows: RowSet, *, is_noisy: bool = False) -> Iterator[str]:
     """Offer sums of one, two and three monomials; pauses after each number of terms."""
-    monomial = _offer_monomials(task, findings)
+    monomial = _offer_monomials(task, findings, rows)
     yield "monomials"
     if monomial is None or not task.has_one_sign.any():
         return
@@ -40,15 +46,15 @@ def search_signomials(task: LawTask, findings: Findings) -> Iterator[str]:
         for transform in POWERS.values():
             if task.is_over():
                 return
-            own = transformed(transform, task.few)
+            own = transformed(transform, rows)
             if own is not None:
-                _offer_sums(task, findings, transform, n_terms, system, monomial)
+                search = _SumSearch(task, rows, own, transform, n_terms, system, is_noisy=is_noisy)
+                _offer_sums(task, findings, search, monomial)
         yield f"sums of {n_terms} monomials"
 
 
-def _offer_monomials(task: LawTask, findings: Findings) -> Matrix | None:
+def _offer_monomials(task: LawTask, findings: Findings, rows: RowSet) -> Matrix | None:
     """One monomial; returns the exponents that fit the logarithm of the target best, of features with one sign."""
-    rows = task.few
     size = np.abs(rows.y)
     logs = task.logs_of(rows)
     has_logs = np.asarray(np.isfinite(logs).all(axis=1))  # not where a feature is zero, as those of categories are
@@ -76,63 +82,96 @@ def _offer_monomials(task: LawTask, findings: Findings) -> Matrix | None:
     return found[task.has_one_sign]
 
 
-def _offer_sums(
-    task: LawTask, findings: Findings, transform: Transform, n_terms: int, system: Exponents, monomial: Matrix
-) -> None:
-    """Sums of so many monomials, whose exponents are the best of several starts, rounded.
+class _SumSearch:
+    """Sums of so many monomials, a transform of the target, on some rows.
 
     Terms are one monomial that has the target's dimension, times such without units, whose exponents are looked for.
     """
-    wanted = transform.degree * task.units.known_target
-    if not (system.has(wanted) and system.free.size):
+
+    def __init__(
+        self,
+        task: LawTask,
+        rows: RowSet,
+        own: Transformed,
+        transform: Transform,
+        n_terms: int,
+        system: Exponents,
+        *,
+        is_noisy: bool,
+    ) -> None:
+        self.task, self.transform, self.n_terms, self.system, self.is_noisy = task, transform, n_terms, system, is_noisy
+        self.wanted = transform.degree * task.units.known_target
+        self.is_possible = bool(system.has(self.wanted) and system.free.size)
+        if not self.is_possible:
+            return
+        self.first = system.first(self.wanted)
+        every_log = task.logs_of(rows)[task.has_one_sign]
+        log_in_front = product(self.first, every_log)
+        in_front = np.exp(np.clip(log_in_front - log_in_front.mean(), -30, 30))
+        self.target, self.weight = own.target / in_front, own.weight * in_front
+        self.logs = np.ascontiguousarray(product(system.null, every_log).T)
+
+    def best_starts(self, monomial: Matrix) -> list[tuple[float, int, Matrix]]:
+        """Free exponents of the terms, with the sums of squares and the places of their starts, the best first."""
+        task, transform, n_terms = self.task, self.transform, self.n_terms
+        target, weight, logs = self.target, self.weight, self.logs
+        rng = task.rng(f"signomials {transform.name} {n_terms}")
+        tolerance = 1e-22 * float((weight**2 * target**2).sum())
+        ended = []
+        for start in range(NOISY_STARTS if self.is_noisy else N_STARTS[n_terms]):
+            if start and task.is_over():
+                break
+            exponents = np.tile(monomial[self.system.free] * transform.degree, (n_terms, 1))
+            exponents += (rng.random(exponents.shape) < 0.5) * rng.normal(0.0, 1.2, exponents.shape)
+            if start % 3 == 0:
+                exponents = np.round(exponents)
+            c = least_squares(self._terms(exponents), target * weight, 1e-8) + 1e-6
+            total = signomial_kernels.fit_signomial(logs, target, weight, c, exponents, N_STEPS[n_terms], tolerance)
+            if np.isfinite(total):
+                ended.append((total, start, exponents))
+            if total < 10 * tolerance:
+                break
+        return sorted(ended, key=lambda each: each[:2])
+
+    def rounded(self, exponents: Matrix) -> Iterator[Matrix]:
+        """Exponents of all features, (n_terms, n_features), rounded in several ways."""
+        for grid in NOISY_GRIDS if self.is_noisy else GRIDS:
+            for near_by in self._near(exponents, grid) if self.is_noisy else [exponents]:
+                found = self.system.rounded(self.first + product(near_by, self.system.null), grid, self.wanted)
+                if found is not None:
+                    yield found
+
+    def _near(self, exponents: Matrix, grid: float) -> list[Matrix]:
+        terms = self._terms(exponents)
+        c = least_squares(terms, self.target * self.weight, 1e-8)
+        slopes = ((c[:, None] * terms)[:, None, :] * self.logs.T).reshape(exponents.size, -1)
+        rest = self.target * self.weight - product(c, terms)
+        if not (np.isfinite(slopes).all() and np.isfinite(rest).all()):
+            return []
+        sharp = precision_of(terms, slopes, rest)
+        return [own.reshape(exponents.shape) for own in near(exponents.ravel(), sharp, grid, N_NEAR, LARGEST_EXPONENT)]
+
+    def _terms(self, exponents: Matrix) -> Matrix:
+        """Weighted, (n_terms, n_rows)."""
+        found: Matrix = np.exp(np.clip(product(exponents, self.logs.T), -30, 30)) * self.weight
+        return found
+
+
+def _offer_sums(task: LawTask, findings: Findings, search: _SumSearch, monomial: Matrix) -> None:
+    """Sums of monomials, whose exponents are the best of several starts, rounded."""
+    if not search.is_possible:
         return
-    ended = _best_starts(task, transform, n_terms, system, monomial)
-    first = system.first(wanted)
+    ended = search.best_starts(monomial)
     for _, _, exponents in ended[:2]:
-        _note_groups(task, product(exponents, system.null))
+        _note_groups(task, product(exponents, search.system.null))
     seen = set()
-    for _, _, exponents in ended[:N_ROUNDED]:
-        for grid in GRIDS:
-            rounded = system.rounded(first + product(exponents, system.null), grid, wanted)
-            if rounded is None:
-                continue
+    for _, _, exponents in ended[: NOISY_ROUNDED if search.is_noisy else N_ROUNDED]:
+        for rounded in search.rounded(exponents):
             distinct = sorted({tuple(row) for row in rounded.tolist()})
             if np.abs(rounded).max() > LARGEST_EXPONENT or tuple(distinct) in seen:
                 continue
             seen.add(tuple(distinct))
-            _offer_sum(task, findings, transform, np.array(distinct))
-
-
-def _best_starts(
-    task: LawTask, transform: Transform, n_terms: int, system: Exponents, monomial: Matrix
-) -> list[tuple[float, int, Matrix]]:
-    """Free exponents of the terms, with the sums of squares and the places of their starts, the best first."""
-    rows = task.few
-    own = transformed(transform, rows)
-    assert own is not None
-    every_log = task.logs_of(rows)[task.has_one_sign]
-    log_in_front = product(system.first(transform.degree * task.units.known_target), every_log)
-    in_front = np.exp(np.clip(log_in_front - log_in_front.mean(), -30, 30))
-    target, weight = own.target / in_front, own.weight * in_front
-    logs = np.ascontiguousarray(product(system.null, every_log).T)
-    rng = task.rng(f"signomials {transform.name} {n_terms}")
-    tolerance = 1e-22 * float((own.weight**2 * own.target**2).sum())
-    ended = []
-    for start in range(N_STARTS[n_terms]):
-        if start and task.is_over():
-            break
-        exponents = np.tile(monomial[system.free] * transform.degree, (n_terms, 1))
-        exponents += (rng.random(exponents.shape) < 0.5) * rng.normal(0.0, 1.2, exponents.shape)
-        if start % 3 == 0:
-            exponents = np.round(exponents)
-        powers = np.exp(np.clip(product(logs, exponents.T), -30, 30)) * weight[:, None]
-        c = least_squares(powers.T, target * weight, 1e-8) + 1e-6
-        total = signomial_kernels.fit_signomial(logs, target, weight, c, exponents, N_STEPS[n_terms], tolerance)
-        if np.isfinite(total):
-            ended.append((total, start, exponents))
-        if total < 10 * tolerance:
-            break
-    return sorted(ended, key=lambda each: each[:2])
+            _offer_sum(task, findings, search.transform, np.array(distinct))
 
 
 def _offer_sum(task: LawTask, findings: Findings, transform: Transform, exponents: Matrix) -> None:

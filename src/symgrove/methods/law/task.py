@@ -17,6 +17,8 @@ from symgrove.rng import stream
 Matrix = NDArray[np.float64]
 # Rows that pairs of atoms are compared on, that exponents are found on, and that candidates are compared on.
 N_SCANNED, N_FEW, N_SOME = 256, 600, 1500
+N_NOISY = 3000  # that exponents are found on where the target is noisy
+NOISY = 1e-3  # share of the variance from which on noise hides exponents, so that they are looked for again
 N_TESTED = 10_000  # that residuals are told from noise on
 N_EVOLVED = 1000  # that programs evolve on
 N_GENERATIONS = 180
@@ -45,6 +47,8 @@ class LawTask:
         Of the evolution.
     groups : list of tuples
         Exponents of features that are a part of formulas, noted by the first search.
+    noise : float
+        Mean square of the target's noise, as far as it is known by now, as a share of its variance.
     """
 
     X: Matrix
@@ -58,12 +62,15 @@ class LawTask:
     is_short: bool = False
     n_generations: int = N_GENERATIONS
     groups: list[tuple[float, ...]] = field(default_factory=list)
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         order = stream(self.seed, "rows").permutation(len(self.y))
         self.rows = self._rows(np.arange(len(self.y)))
-        sizes = N_TESTED, N_SOME, N_EVOLVED, N_FEW, N_SCANNED
-        self.tested, self.some, self.evolved, self.few, self.scanned = (self._rows(order[:n]) for n in sizes)
+        sizes = N_TESTED, N_NOISY, N_SOME, N_EVOLVED, N_FEW, N_SCANNED
+        self.tested, self.noisy, self.some, self.evolved, self.few, self.scanned = (
+            self._rows(order[:n]) for n in sizes
+        )
         self.is_positive: NDArray[np.bool_] = np.all(self.X > 0, axis=0)
         self.has_one_sign: NDArray[np.bool_] = self.is_positive | np.all(self.X < 0, axis=0)
 
@@ -86,6 +93,11 @@ class LawTask:
     def n_features(self) -> int:
         """How many features there are."""
         return self.X.shape[1]
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether noise is known to hide exponents."""
+        return self.noise > NOISY
 
     def rng(self, name: str) -> np.random.Generator:
         """A stream of its own for each purpose."""

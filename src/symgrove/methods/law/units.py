@@ -225,5 +225,7 @@ class DimensionTable:
 
     def of_powers(self, ids: Ids, exponent: float) -> Ids:
         """Numbers of powers."""
+        if not self.n_base:
+            return ids
         distinct, places = np.unique(ids, return_inverse=True)
         return self.ids(self.vectors[distinct] * exponent)[places.reshape(-1)]
