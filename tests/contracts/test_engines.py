@@ -182,6 +182,7 @@ def test_an_engine_says_what_it_holds(make_engine, dtype):
     engine = make_engine(make_dataset(X, y, dtype))
     assert (engine.n_rows, engine.n_features, engine.dtype) == (40, X.shape[1], np.dtype(dtype))
     np.testing.assert_array_equal(engine.target, y)
+    np.testing.assert_array_equal(engine.target_of(np.array([5, -1, 5])), y[[5, -1, 5]])
     assert engine.primitives.functions == ALL.functions
     assert engine.memory_budget > 0
 

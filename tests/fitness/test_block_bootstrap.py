@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, chisquare
 
-from symgrove.fitness.block_bootstrap import block_totals, counts_of_block
+from symgrove.fitness.block_bootstrap import SpreadCounts, block_totals, counts_of_block
 from tests.naive import block_bootstrap as naive
 
 
@@ -54,3 +54,21 @@ def test_counts_of_a_block_do_not_depend_on_other_samples_or_on_who_draws_them()
 def test_no_rows_at_all_get_a_clear_error():
     with pytest.raises(ValueError, match="the sum of sizes must be a whole number of at least 1"):
         block_totals([0, 0], 1, 0)
+
+
+def test_counts_drawn_by_blocks_are_those_of_all_samples():
+    sizes = (40, 0, 60)
+    spread = SpreadCounts(sizes, 7, (0, 1, 2, 3, 4))
+    whole = all_counts(sizes, 5, seed=7)
+    assert spread.shape == whole.shape
+    np.testing.assert_array_equal(np.hstack([spread.of_block(b) for b in range(3)]), whole)
+    some = spread.take(np.array([3, 1, 3]))
+    np.testing.assert_array_equal(some.of_block(2), whole[[3, 1, 3], 40:])
+    np.testing.assert_array_equal(some.joined(spread.take(np.array([0]))).of_block(0), whole[[3, 1, 3, 0], :40])
+
+
+def test_all_rows_once_are_one_sample():
+    whole = SpreadCounts((3, 2))
+    assert whole.shape == (1, 5)
+    assert whole.of_block(1).tolist() == [[1, 1]]
+    assert whole.take(np.array([0, 0])) is whole

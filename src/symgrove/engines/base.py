@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symgrove.engines.threads import Threads
+from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples
 from symgrove.fitness.named_losses import Deviation
@@ -94,7 +95,7 @@ class Engine(Protocol):
     primitives : PrimitiveSet
         Of the forests whose programs it evaluates.
     target : float64 array (n_rows,)
-        A copy of the target on the host.
+        A copy of the target on the host; of many rows that are elsewhere, ask `target_of` instead.
     memory_budget : int
         Bytes for kept vectors and buffers, what others take of it included.
     n_computed : int
@@ -120,6 +121,10 @@ class Engine(Protocol):
     @property
     def target(self) -> NDArray[np.float64]: ...
 
+    def target_of(self, rows: Index) -> NDArray[np.float64]:
+        """The target on some rows, on the host."""
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
@@ -136,8 +141,11 @@ class Engine(Protocol):
         """Call `check` often within evaluations; it may raise to abandon one."""
         ...
 
-    def prepare(self, counts: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
-        """Check counts (n_samples, n_rows) and weights, and lay them out; once for each set of samples."""
+    def prepare(self, counts: ArrayLike | SpreadCounts, sample_weight: ArrayLike | None = None) -> Samples:
+        """Check counts (n_samples, n_rows) and weights, and lay them out; once for each set of samples.
+
+        Of rows that are on workers already, counts may be drawn there (`SpreadCounts`), where the weights are too.
+        """
         ...
 
     def moments(

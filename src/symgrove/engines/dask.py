@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -35,6 +36,7 @@ from symgrove.engines.resident import (
 )
 from symgrove.engines.threads import ONE_THREAD
 from symgrove.engines.workspace import PANEL_ROWS, bytes_needed
+from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Centre, Moments, Samples, Target
@@ -118,9 +120,12 @@ class DaskEngine:
 
     @property
     def target(self) -> NDArray[np.float64]:
-        if isinstance(self.data, TableRows):
-            return np.concatenate(self.data.table.map_blocks(_target_of))
-        return self.data.y
+        return self.data.y if isinstance(self.data, Dataset) else self.target_of(np.arange(self.n_rows))
+
+    @locked
+    def target_of(self, rows: Index) -> NDArray[np.float64]:
+        """On some rows: all of a table's may be more than there is room for here."""
+        return self.data.y[rows] if isinstance(self.data, Dataset) else self._of_rows("targets", (), rows, ())
 
     @property
     def n_computed(self) -> int:
@@ -154,8 +159,12 @@ class DaskEngine:
     # Programs to sums: see engines/base.py
 
     @locked
-    def prepare(self, counts: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
-        matrix = compact_counts(check_counts(counts, self.n_rows), self.dtype)
+    def prepare(self, counts: ArrayLike | SpreadCounts, sample_weight: ArrayLike | None = None) -> Samples:
+        if isinstance(counts, SpreadCounts):  # weights are with the rows
+            matrix: Any = counts
+            sample_weight = None
+        else:
+            matrix = compact_counts(check_counts(counts, self.n_rows), self.dtype)
         row_weight = None
         if sample_weight is not None:
             weight = check_sample_weight(sample_weight, self.n_rows)
@@ -206,15 +215,7 @@ class DaskEngine:
     ) -> NDArray[np.floating]:
         roots = self._checked_roots(forest, roots)
         if isinstance(rows, np.ndarray):
-            chosen = np.arange(self.n_rows)[rows]  # as NumPy reads an index
-            where = [np.flatnonzero((chosen >= own.start) & (chosen < own.stop)) for own in self._rows.blocks]
-            wanted = [chosen[own] - block.start for own, block in zip(where, self._rows.blocks, strict=True)]
-            out = np.empty((roots.size, chosen.size), dtype=self.dtype)
-            found = self._rows.ask("outputs", (roots,), [own if own.size else None for own in wanted])
-            for own, part in zip(where, found, strict=True):
-                if part is not None:
-                    out[:, own] = part
-            return out
+            return self._of_rows("outputs", (roots,), rows, (roots.size,), self.dtype)
         start, stop, step = (rows or slice(None)).indices(self.n_rows)
         if step != 1:
             raise ValueError(f"rows must be a range without steps, got {rows}.")
@@ -322,6 +323,23 @@ class DaskEngine:
             spread = np.sqrt(found.weighed.squares / found.weighed.weight)
         return VectorSummary(found.low, found.high, found.weighed.mean, spread, found.projection)
 
+    def _of_rows(
+        self, question: str, arguments: tuple[Any, ...], rows: Index, shape: tuple[int, ...], dtype: Any = np.float64
+    ) -> NDArray[Any]:
+        """Numbers of some rows, from the blocks that have them."""
+        chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
+        chosen = np.where(chosen < 0, chosen + self.n_rows, chosen)  # as NumPy reads an index
+        if chosen.size and not (chosen.min() >= 0 and chosen.max() < self.n_rows):
+            raise IndexError(f"rows must be from 0 to {self.n_rows - 1}, got {chosen.min()} to {chosen.max()}.")
+        where = [np.flatnonzero((chosen >= own.start) & (chosen < own.stop)) for own in self._rows.blocks]
+        wanted = [chosen[own] - block.start for own, block in zip(where, self._rows.blocks, strict=True)]
+        out = np.empty((*shape, chosen.size), dtype=dtype)
+        found = self._rows.ask(question, arguments, [own if own.size else None for own in wanted])
+        for own, part in zip(where, found, strict=True):
+            if part is not None:
+                out[..., own] = part
+        return out
+
     # What goes to workers
 
     def _vectors(self, made: Made) -> DaskVectors:
@@ -343,12 +361,15 @@ class DaskEngine:
             raise ValueError(f"samples have {n_rows} rows, the data {self.n_rows}; prepare them with this engine.")
         return roots, self._known(samples.counts, samples.row_weight)
 
-    def _known(self, counts: NDArray[Any], row_weight: NDArray[np.floating] | None) -> Numbered:
+    def _known(self, counts: NDArray[Any] | SpreadCounts, row_weight: NDArray[np.floating] | None) -> Numbered:
         """Samples by number; they are brought once, and go when nobody has their counts any more."""
         key = id(counts)
         if key not in self._samples:
-            own = partial(_samples_of, weakref.ref(counts), row_weight)
-            self._samples[key] = self._rows.make("samples", (), 0, rows_of=own)
+            if isinstance(counts, SpreadCounts):
+                self._samples[key] = self._rows.make("drawn", (replace(counts),), 0)  # a copy: nobody else holds it
+            else:
+                own = partial(_samples_of, weakref.ref(counts), row_weight)
+                self._samples[key] = self._rows.make("samples", (), 0, rows_of=own)
             weakref.finalize(counts, self._samples.pop, key, None)
         return Numbered(self._samples[key].number)
 
@@ -382,11 +403,6 @@ class DaskEngine:
             return N_WORKSPACES * bytes_needed(*sizes, has_rows=False) <= self._workspace_room
 
         return has_room(len(forest)) or has_room(len(forest.reachable(roots)))
-
-
-def _target_of(block: Any) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = block.value["y"]
-    return found
 
 
 def _rows_of(array: NDArray[Any], rows: slice) -> NDArray[np.float64]:

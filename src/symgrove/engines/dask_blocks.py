@@ -10,6 +10,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symgrove.blas import product
 from symgrove.dataset import Dataset
@@ -20,6 +21,7 @@ from symgrove.engines.forest_mirror import Mirror, NewNodes, Replaced
 from symgrove.engines.passes import FoundCentre
 from symgrove.engines.program_engine import PartOfRows
 from symgrove.engines.workspace import PANEL_ROWS, Workspaces
+from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.moments import Samples, Target
 from symgrove.forest.forest import Ids
 from symgrove.shards.blocks import RowBlock
@@ -27,10 +29,14 @@ from symgrove.shards.blocks import RowBlock
 
 @dataclass
 class HeldBlock:
-    """A block's rows, and what was made of them, by number."""
+    """A block's rows, and what was made of them, by number.
+
+    `weight` are sample weights in the dtype of the rows, if they lie here too.
+    """
 
     rows: Dataset
-    start: int
+    number: int
+    weight: NDArray[np.floating] | None = None
     made: dict[int, Any] = field(default_factory=dict)
     held_engine: CpuEngine | None = None
 
@@ -56,9 +62,11 @@ class HeldBlock:
         return argument
 
 
-def hold_block(block: RowBlock) -> HeldBlock:
-    """What a table is asked to derive of its rows."""
-    return HeldBlock(Dataset(block.value["X"], block.value["y"]), block.start)
+def hold_block(block: RowBlock, place: int | None = None) -> HeldBlock:
+    """What a table is asked to derive of its rows; of several targets the one in that place."""
+    y = block.value["y"]
+    rows = Dataset(block.value["X"], y if place is None else y[place])
+    return HeldBlock(rows, block.number, block.value.get("weight"))
 
 
 class BlockWorker:
@@ -159,6 +167,11 @@ def _samples(worker: BlockWorker, block: HeldBlock, own: Brought) -> Samples:
     return Samples(counts, row_weight, block.rows.dtype, total, target)
 
 
+def _drawn(worker: BlockWorker, block: HeldBlock, own: Brought, counts: SpreadCounts) -> Samples:
+    """Samples that the block draws itself."""
+    return _samples(worker, block, (counts.of_block(block.number), block.weight))
+
+
 COMMANDS: dict[str, Callable[..., Any]] = {
     "evaluate": _evaluate,
     "evaluate again": _evaluate_again,
@@ -170,6 +183,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "distances": _distances,
     "rows": _rows,
     "samples": _samples,
+    "drawn": _drawn,
 }
 
 
@@ -314,6 +328,11 @@ def _outputs(worker: BlockWorker, block: HeldBlock, own: Any, roots: Ids) -> Any
     return None if own is None else block.engine.outputs(worker.forest, roots, own)
 
 
+def _targets(worker: BlockWorker, block: HeldBlock, own: Any) -> Any:
+    """On the rows of this block that are wanted, if any are."""
+    return None if own is None else block.rows.y[own]
+
+
 def _sums(
     worker: BlockWorker, block: HeldBlock, own: Any, function: Pickled, weights: Any, sets: tuple[ChosenVectors, ...]
 ) -> Matrix:
@@ -337,8 +356,10 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "products": _of_vectors("products"),
     "squares": _of_vectors("squares"),
     "summaries": _summaries,
+    "targets": _targets,
     "forget": _forget,
 }
+# How answers of two blocks become one; a block without rows has none.
 SUMS: dict[str, Callable[[Any, Any], Any]] = {
     "moments": _add_moments,
     "exact moments": _add_moments,
@@ -349,3 +370,9 @@ SUMS: dict[str, Callable[[Any, Any], Any]] = {
     "squares": _add,
     "summaries": add_summaries,
 }
+
+
+def adding(question: str) -> Callable[[Any, Any], Any]:
+    """What adds two answers, either of which may be none."""
+    add_two = SUMS[question]
+    return lambda a, b: add_two(a, b) if a is not None and b is not None else a if b is None else b

@@ -7,9 +7,9 @@ failed or was given up nobody knows who followed it, so nothing of it is sent ag
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import count
 from operator import or_
 from threading import RLock
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from symgrove.dataset import Dataset
 from symgrove.engines.block_sums import BlockSum, add_up
-from symgrove.engines.dask_blocks import SUMS, hold_block
+from symgrove.engines.dask_blocks import SUMS, adding, hold_block
 from symgrove.engines.dask_messages import Command, ForBlock, Lacking, Message, Missed, Reply, Setup
 from symgrove.engines.dask_vectors import DaskVectors, Made, Origin, RowsOf, to_make_again
 from symgrove.engines.dask_worker import perform
@@ -34,6 +34,7 @@ from symgrove.shards.cluster import Check, open_cluster
 from symgrove.shards.table import Each, HostRows, Table
 
 EVALUATE, WEIGHTED = "evaluate", "weighted"  # commands that name programs of the forest
+FORGET = "forget"  # a question that has no answer
 
 
 class TableRows(NamedTuple):
@@ -42,11 +43,18 @@ class TableRows(NamedTuple):
     Attributes
     ----------
     table : Table
-        Of each block a dict: "X" (n_features, n_rows) in the dtype, contiguous, and "y" in float64.
+        Of each block a dict: "X" (n_features, n_rows) in the dtype, contiguous, and "y" in float64, (n_rows,) or
+        (n_targets, n_rows); perhaps "weight", (n_rows,) in the dtype, the largest of all 1.
     n_features : int
     dtype : numpy.dtype
     centre, scale : float
         About where the target is, and how far it spreads.
+    place : int or None
+        Of the target among several.
+    sizes : tuple of int or None
+        Rows of each block, where some are left out.
+    n_kept : int or None
+        So many blocks, the first, stay on workers. The others are made again for every question; None: all stay.
     """
 
     table: Table
@@ -54,10 +62,21 @@ class TableRows(NamedTuple):
     dtype: np.dtype[Any]
     centre: float
     scale: float
+    place: int | None = None
+    sizes: tuple[int, ...] | None = None
+    n_kept: int | None = None
 
     @property
     def n_rows(self) -> int:
-        return self.table.n_rows
+        return self.table.n_rows if self.sizes is None else sum(self.sizes)
+
+    @property
+    def blocks(self) -> tuple[slice, ...]:
+        """Rows of each block."""
+        if self.sizes is None:
+            return self.table.blocks
+        ends = np.cumsum(self.sizes).tolist()
+        return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
 
 
 class DaskRows:
@@ -111,7 +130,7 @@ class DaskRows:
                 cluster = self._stack.enter_context(open_cluster(self._n_workers))
                 base = Table(cluster, HostRows({"X": self.data.columns, "y": self.data.y}))
                 self._stack.callback(base.close)
-            self._table, self._is_new = base.derive(hold_block), True
+            self._table, self._is_new = base.derive(hold_block, self._place), True
             self._stack.callback(self._table.close)
             self._table.watch(self._check)
         return self._table
@@ -119,7 +138,17 @@ class DaskRows:
     @property
     def blocks(self) -> tuple[slice, ...]:
         """Rows of each block."""
-        return self.table.blocks
+        return self.data.blocks if isinstance(self.data, TableRows) else self.table.blocks
+
+    @property
+    def _place(self) -> int | None:
+        return self.data.place if isinstance(self.data, TableRows) else None
+
+    @property
+    def _n_kept(self) -> int:
+        """Blocks that stay on workers."""
+        own = self.data.n_kept if isinstance(self.data, TableRows) else None
+        return len(self.blocks) if own is None else min(own, len(self.blocks))
 
     def close(self) -> None:
         """Leave the cluster; what is asked later is made again on one."""
@@ -179,7 +208,7 @@ class DaskRows:
     def forget(self) -> None:
         """Have workers free what they know of programs."""
         if self._table is not None:
-            self.ask("forget")
+            self.ask(FORGET)
 
     def flush(self) -> None:
         """Have workers do what waits."""
@@ -198,16 +227,16 @@ class DaskRows:
         message = Message(version, events, commands, question, arguments, dropped)
         brought = {origin.number: origin for origin in queue if origin.rows_of is not None}
         try:
-            replies = self._replies(message, brought, own)
+            replies = [reply for some in self._turns(question) for reply in self._replies(message, brought, own, some)]
         finally:
             self._give_up()
         del self._dropped[: len(dropped)]
-        self.n_computed += replies[0].n_computed
+        self.n_computed += next((reply.n_computed for reply in replies if reply.n_computed), 0)
         values = [reply.value for reply in replies]
         if question not in SUMS:
             return values
         parts: list[BlockSum] = [value for value in values if value is not None]
-        (total,) = add_up(parts, len(values), SUMS[question])
+        (total,) = add_up(parts, len(values), adding(question))
         return total.value
 
     def _give_up(self) -> None:
@@ -215,19 +244,38 @@ class DaskRows:
         self._queue.clear()
         self._events.clear()
 
-    def _replies(self, message: Message, brought: dict[int, Origin], own: Sequence[Any] | None) -> list[Reply]:
+    def _turns(self, question: str) -> Iterator[Sequence[int]]:
+        """Blocks that are asked together: those that stay, then the others, one for each thread of the workers."""
+        n_kept, n_blocks = self._n_kept, len(self.blocks)
+        if n_kept:
+            yield range(n_kept)
+        if n_kept == n_blocks or question in ("", FORGET):  # of which the others have nothing
+            return
+        n_at_once = max(1, sum(self.table.cluster.workers(self._check).values()))
+        for first in range(n_kept, n_blocks, n_at_once):
+            numbers = range(first, min(first + n_at_once, n_blocks))
+            try:
+                yield numbers
+            finally:
+                self.table.release(numbers)
+
+    def _replies(
+        self, message: Message, brought: dict[int, Origin], own: Sequence[Any] | None, only: Sequence[int]
+    ) -> list[Reply]:
+        """Of some blocks, in their order."""
         table = self.table
         if self._is_new:  # nobody there knows anything yet
             self._is_new = False
             forest = nodes_from(self._mirror, 0), self._mirror.version
             message = message._replace(missed=Missed(self._setup(), forest))
-        found: list[Any] = table.map_workers(perform, message, self._own(brought, own))
+        found: list[Any] = table.map_workers(perform, message, self._own(brought, own), only=only)
         lacking: list[Lacking] = []
         while waiting := [i for i, reply in enumerate(found) if isinstance(reply, Lacking)]:
             lacking += [found[i] for i in waiting]
             missed, again = self._missed(reduce(or_, lacking))
             more = message._replace(missed=missed)
-            replies = table.map_workers(perform, more, self._own(brought | again, own), only=waiting)
+            rest = [only[i] for i in waiting]
+            replies = table.map_workers(perform, more, self._own(brought | again, own), only=rest)
             for i, reply in zip(waiting, replies, strict=True):
                 found[i] = reply
         return found
@@ -241,12 +289,17 @@ class DaskRows:
         return Missed(self._setup() if lacking.setup else None, forest, commands), again
 
     def _setup(self) -> Setup:
-        if isinstance(self.data, TableRows):
-            panel = self.table.map_blocks(_first_panel, only=[0])[0]
-        else:
-            panel = np.ascontiguousarray(self.data.columns[:, :PANEL_ROWS])
         n_blocks = len(self.blocks)
-        return Setup(self.primitives, n_blocks, self.n_rows, *self._budget, self.target, panel)
+        return Setup(self.primitives, n_blocks, self.n_rows, *self._budget, self.target, self._panel)
+
+    @cached_property
+    def _panel(self) -> NDArray[np.floating]:
+        """Features of the first rows."""
+        if not isinstance(self.data, TableRows):
+            return np.ascontiguousarray(self.data.columns[:, :PANEL_ROWS])
+        first = next(i for i, rows in enumerate(self.blocks) if rows.stop > rows.start)
+        found: NDArray[np.floating] = self.table.map_blocks(_first_panel, only=[first])[0]
+        return found
 
     def _own(self, brought: dict[int, Origin], own: Sequence[Any] | None) -> Each:
         return Each(

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from symgrove.engines.block_sums import BlockSum, add_up
-from symgrove.engines.dask_blocks import COMMANDS, QUESTIONS, SUMS, BlockWorker, HeldBlock
+from symgrove.engines.dask_blocks import COMMANDS, QUESTIONS, SUMS, BlockWorker, HeldBlock, adding
 from symgrove.engines.dask_messages import DROP, Command, ForBlock, Lacking, Message, Reply
 from symgrove.shards.blocks import RowBlock
 from symgrove.shards.holding import Context, Failed
@@ -51,7 +51,7 @@ def _missing(held: list[HeldBlock], message: Message) -> set[int]:
     """Numbers that some block needs and does not have."""
     needed = message.needs()
     restored = {command.number for command in message.missed.commands}
-    return {n for block in held for n in needed - restored if n not in block.made}
+    return {n for block in held if block.rows.n_rows for n in needed - restored if n not in block.made}
 
 
 def _replies(blocks: list[RowBlock], message: Message, results: Iterator[Any], n_blocks: int) -> list[Reply] | Failed:
@@ -67,11 +67,10 @@ def _replies(blocks: list[RowBlock], message: Message, results: Iterator[Any], n
             yield BlockSum(block.number, 0, value)
 
     try:
-        add_two = SUMS.get(message.question)
-        if add_two is None:
-            values = {part.first: part.value for part in succeeded()}
+        if message.question in SUMS:
+            values = {part.first: part for part in add_up(succeeded(), n_blocks, adding(message.question))}
         else:
-            values = {part.first: part for part in add_up(succeeded(), n_blocks, add_two)}
+            values = {part.first: part.value for part in succeeded()}
     except _BlockError as failure:
         return failure.failed
     return [Reply(values.get(block.number), n_computed[block.number]) for block in blocks]
@@ -84,6 +83,8 @@ class _BlockError(Exception):
 
 
 def _perform_on(worker: BlockWorker, block: HeldBlock, message: Message, own: ForBlock) -> tuple[Any, int]:
+    if not block.rows.n_rows:  # all of them are left out
+        return None, 0
     if block.held_engine is None:
         block.held_engine = worker.engine(block.rows)
     before = block.engine.n_computed

@@ -18,6 +18,7 @@ from symgrove.engines.base import SHARE_OF_VECTORS, VECTORS_WRITTEN_AT_A_TIME, R
 from symgrove.engines.resident import PlacedVectors, Room
 from symgrove.engines.threads import ONE_THREAD, Threads
 from symgrove.engines.vectors import SLAB_BYTES, Allocate, VectorStore, host_memory
+from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.bootstrap import check_counts, check_sample_weight, compact_counts
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Samples, Target
@@ -136,6 +137,9 @@ class ProgramEngine(ABC):
     def target(self) -> NDArray[np.float64]:
         return self.data.y
 
+    def target_of(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self.data.y[rows]
+
     def __enter__(self) -> Self:
         return self
 
@@ -167,8 +171,8 @@ class ProgramEngine(ABC):
         is_binary = bool(np.isin(y, (0.0, 1.0)).all())
         return ScaledTarget(centre, scale, values, values.astype(self.dtype, copy=False), is_binary)
 
-    def prepare(self, counts: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
-        matrix = compact_counts(check_counts(counts, self.data.n_rows), self.dtype)
+    def prepare(self, counts: ArrayLike | SpreadCounts, sample_weight: ArrayLike | None = None) -> Samples:
+        matrix = compact_counts(check_counts(np.asarray(counts), self.data.n_rows), self.dtype)
         row_weight = None
         if sample_weight is not None:
             # Only their ratios matter; the largest is 1, so that none overflows in float32.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Self
 
-from symgrove.dataset import Dataset
 from symgrove.engines.base import Engine
 from symgrove.forest.primitives import PrimitiveSet
 
 DEFAULT = "cpu"
+ELSEWHERE = "dask"  # of rows that are on workers already
 # Name to module:class. The class takes data, primitives, the number of threads, bytes of memory, and how many of these
 # others take. `default_memory_budget()` says how many bytes it has if no number is given, or raises an error that says
 # what this machine lacks; `described()` says where it would run.
@@ -80,14 +80,17 @@ def _engine_class(name: str) -> Any:
 
 
 def make_engine(
-    data: Dataset,
+    data: Any,
     primitives: PrimitiveSet,
     n_threads: int = 1,
     memory_budget: int | None = None,
     name: str = DEFAULT,
     reserved: int = 0,
 ) -> Engine:
-    """The engine of a name with these rows; close it, or use it as a context."""
+    """The engine of a name with these rows; close it, or use it as a context.
+
+    `data` is a `Dataset`; of rows that are elsewhere, `TableRows` for the engine of that name (`ELSEWHERE`).
+    """
     check_engine(name)
     made: Engine = _engine_class(name)(data, primitives, n_threads, memory_budget, reserved)
     return made

@@ -202,6 +202,6 @@ def row_errors(
     outputs = engine.outputs(forest, distinct, rows)[position.ravel()].astype(np.float64)
     with np.errstate(all="ignore"):
         scaled = scaling.intercept[:, :1] + scaling.slope[:, :1] * outputs
-    losses = loss.of_rows(engine.target[rows], scaled)
+    losses = loss.of_rows(engine.target_of(rows), scaled)
     is_usable = np.isfinite(losses) & np.isfinite(errors[:, :1])
     return np.where(is_usable, losses, np.inf)

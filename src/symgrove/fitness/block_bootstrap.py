@@ -8,6 +8,8 @@ are keyed by seed, sample and block, so that a block's counts depend on nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,15 +29,19 @@ def block_totals(sizes: Sequence[int], n_samples: int, seed: int) -> Totals:
         check_whole("sizes", size, 0)
     n_rows = sum(sizes)
     check_whole("the sum of sizes", n_rows, 1)
-    totals = np.zeros((n_samples, len(sizes)), dtype=np.int64)
-    for j in range(n_samples):
-        rng = stream(seed, "blocks", j)
-        n_drawn, n_ahead = n_rows, n_rows
-        for b, size in enumerate(sizes):
-            # Exact: of the draws that no earlier block has, each falls into this one with this probability.
-            totals[j, b] = n_drawn if size == n_ahead else rng.binomial(n_drawn, size / n_ahead)
-            n_drawn -= int(totals[j, b])
-            n_ahead -= size
+    return np.stack([_totals_of_sample(sizes, seed, j) for j in range(n_samples)])
+
+
+def _totals_of_sample(sizes: Sequence[int], seed: int, j: int) -> Totals:
+    """Of sample j alone, (n_blocks,)."""
+    totals = np.zeros(len(sizes), dtype=np.int64)
+    rng = stream(seed, "blocks", j)
+    n_drawn = n_ahead = sum(sizes)
+    for b, size in enumerate(sizes):
+        # Exact: of the draws that no earlier block has, each falls into this one with this probability.
+        totals[b] = n_drawn if size == n_ahead else rng.binomial(n_drawn, size / n_ahead)
+        n_drawn -= int(totals[b])
+        n_ahead -= size
     return totals
 
 
@@ -43,6 +49,60 @@ def counts_of_block(n_rows: int, totals: Totals, seed: int, block: int, dtype: A
     """Counts of the rows of one block, (n_samples, n_rows); `totals`, (n_samples,), are what samples draw from it."""
     counts = np.empty((totals.size, n_rows), dtype=dtype)
     for j, total in enumerate(totals.tolist()):
-        drawn = stream(seed, "bootstrap of a block", j, block).integers(max(n_rows, 1), size=total)
-        counts[j] = np.bincount(drawn, minlength=n_rows)
+        counts[j] = _counts_of_sample(n_rows, total, seed, j, block)
     return counts
+
+
+def _counts_of_sample(n_rows: int, total: int, seed: int, j: int, block: int) -> NDArray[np.intp]:
+    drawn = stream(seed, "bootstrap of a block", j, block).integers(max(n_rows, 1), size=total)
+    return np.bincount(drawn, minlength=n_rows)
+
+
+@dataclass(frozen=True)
+class SpreadCounts:
+    """Counts that are drawn where the rows are: this says which, and stands in for a matrix (n_samples, n_rows).
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Rows of each block.
+    seed : int
+    samples : tuple of int or None
+        Which bootstrap samples, by number; None: all rows once, which is one sample.
+    is_left_out : bool
+        Counts are 1 on the rows that a sample did not draw, and 0 on the others.
+    """
+
+    sizes: tuple[int, ...]
+    seed: int = 0
+    samples: tuple[int, ...] | None = None
+    is_left_out: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        return (1 if self.samples is None else len(self.samples)), sum(self.sizes)
+
+    def of_block(self, block: int) -> NDArray[np.uint8]:
+        """Counts of the rows of one block, (n_samples, n_rows of the block)."""
+        n_rows = self.sizes[block]
+        if self.samples is None:
+            return np.ones((1, n_rows), dtype=np.uint8)
+        counts = np.empty((len(self.samples), n_rows), dtype=np.uint8)
+        for i, j in enumerate(self.samples):
+            own = _counts_of_sample(n_rows, self._totals[i][block], self.seed, j, block)
+            counts[i] = own == 0 if self.is_left_out else own
+        return counts
+
+    @cached_property
+    def _totals(self) -> list[list[int]]:
+        return [_totals_of_sample(self.sizes, self.seed, j).tolist() for j in self.samples or ()]
+
+    def take(self, places: NDArray[np.intp]) -> SpreadCounts:
+        """Some of the samples, as often as wanted."""
+        known = self.samples
+        return self if known is None else replace(self, samples=tuple(known[i] for i in places.tolist()))
+
+    def joined(self, other: SpreadCounts) -> SpreadCounts:
+        """Samples of both, which are of the same rows and seed."""
+        return replace(self, samples=(*(self.samples or ()), *(other.samples or ())))

@@ -42,7 +42,7 @@ class Samples(NamedTuple):
     Attributes
     ----------
     counts : (n_samples, n_rows)
-        Of the smallest type that holds them.
+        Of the smallest type that holds them; or `SpreadCounts`, which has a shape and no rows.
     row_weight : (n_rows,) or None
         Sample weights in the engine's dtype, the largest 1.
     dtype : numpy.dtype
@@ -53,7 +53,7 @@ class Samples(NamedTuple):
         The target on each sample.
     """
 
-    counts: NDArray[Any]
+    counts: Any
     row_weight: NDArray[np.floating] | None
     dtype: np.dtype[Any]
     total: Matrix
