@@ -6,12 +6,14 @@ Optimistic: samples share one population, so a row shapes programs also through 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.engines.registry import engine_of
+from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.models.ensemble import COMBINE, Ensemble, spread_of_finite, votes_of
 from symgrove.models.row_blocks import in_order
 
@@ -20,12 +22,18 @@ class OutOfBag(NamedTuple):
     """What members say about rows that their samples left out.
 
     Prediction on every row, and standard deviation of the members that made it; NaN where every sample drew the row.
-    Error of every sample's member; NaN if it left no rows out.
+    Losses of every sample's member, and weights of the rows that it left out, summed.
     """
 
     prediction: NDArray[np.float64]
     spread: NDArray[np.float64]
-    error: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    @property
+    def error(self) -> NDArray[np.float64]:
+        """Of every sample's member; NaN if it left no rows out."""
+        return self.losses / np.where(self.weights > 0, self.weights, np.nan)
 
 
 class RowsLeftOut(NamedTuple):
@@ -42,6 +50,11 @@ class RowsLeftOut(NamedTuple):
 def pack_samples(outside: Sequence[NDArray[np.bool_]], rows: NDArray[np.intp]) -> RowsLeftOut:
     """Undo `Samples.masks`."""
     return RowsLeftOut([np.packbits(mask, axis=1) for mask in outside], rows)
+
+
+def joined_outside(parts: Sequence[Any]) -> Any:
+    """Rows that members left out, (n_members, n_rows) or `SpreadCounts`, of the members of all parts."""
+    return reduce(SpreadCounts.joined, parts) if isinstance(parts[0], SpreadCounts) else np.concatenate(parts)
 
 
 def predict_out_of_bag(
@@ -88,4 +101,4 @@ def predict_out_of_bag(
     for weight_sums, loss_sums in each:
         weights += weight_sums
         losses += loss_sums
-    return OutOfBag(prediction, spread, losses / np.where(weights > 0, weights, np.nan))
+    return OutOfBag(prediction, spread, losses, weights)

@@ -19,7 +19,7 @@ from symgrove.models.ensemble_plan import ensemble_target
 from symgrove.models.importance import feature_importances
 from symgrove.models.members import Member, ensemble_as_sum, list_members
 from symgrove.models.model import LeftOut, Matrix, MeanOfMembers, Model, Names, RowLossOf
-from symgrove.models.out_of_bag import predict_out_of_bag
+from symgrove.models.out_of_bag import OutOfBag, predict_out_of_bag
 from symgrove.models.plan import Graph, PlanTarget
 from symgrove.models.reading import Reading
 from symgrove.models.shown import shortened
@@ -104,12 +104,24 @@ class ProgramModel(Model):
         row_losses: Sequence[RowLossOf] | None = None,
         n_threads: int = 1,
     ) -> LeftOut:
+        found = self.out_of_bag_of(X, targets, outside, weight, row_losses, n_threads)
+        return LeftOut(np.stack([own.prediction for own in found]), found[0].spread, tuple(own.error for own in found))
+
+    def out_of_bag_of(
+        self,
+        X: Matrix,
+        targets: Matrix,
+        outside: Sequence[NDArray[np.bool_]],
+        weight: Matrix | None,
+        row_losses: Sequence[RowLossOf] | None = None,
+        n_threads: int = 1,
+    ) -> list[OutOfBag]:
+        """What `left_out` is made of, for each target."""
         losses = [None] * len(targets) if row_losses is None else row_losses
-        found = [
+        return [
             predict_out_of_bag(ensemble, X, target, mask, weight, self.task.head(ensemble.threshold), loss, n_threads)
             for ensemble, target, mask, loss in zip(self.ensembles, targets, outside, losses, strict=True)
         ]
-        return LeftOut(np.stack([own.prediction for own in found]), found[0].spread, tuple(own.error for own in found))
 
     def with_left_out(self, left_out: LeftOut) -> ProgramModel:
         return replace(self, out_of_bag=left_out.errors)
