@@ -117,9 +117,10 @@ $(VENV)/.ready-tables: $(VENV)/.ready
 many-rows: $(VENV)/.ready-tables  ## time, memory and error from 50 to 1,000,000 rows beside boosted trees, into docs/many-rows.md (half a day; resumes; needs the data)
 	$(BIN)/python tools/many_rows.py
 
-bench-large: $(VENV)/.ready  ## Grove on Parquet files of GIGABYTES (20) in build/large: seconds, passes, memory of all processes
+bench-large: $(VENV)/.ready  ## Grove and 2SEGP on Parquet files of GIGABYTES (20) in build/large: seconds, passes, memory of all processes
 	test -d build/large || $(BIN)/python tools/large_parquet.py make build/large --gigabytes $(or $(GIGABYTES),20)
 	$(BIN)/python tools/large_parquet.py fit build/large --jobs 2 --memory-budget 1000000000
+	$(BIN)/python tools/large_parquet.py fit build/large --method 2SEGP --generations 2 --dtype float32 --jobs 2 --memory-budget 2000000000
 
 clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-lowest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

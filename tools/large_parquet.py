@@ -2,9 +2,11 @@
 
     python tools/large_parquet.py make build/large --gigabytes 20
     python tools/large_parquet.py fit build/large --jobs 2 --memory-budget 1000000000 --write docs/results/large.jsonl
+    python tools/large_parquet.py fit build/large --method 2SEGP --generations 2 --dtype float32 --jobs 2
 
 `make` writes files of a gigabyte each: Friedman's first function of five of twenty columns, with noise of standard
-deviation 1, so that an R² of 0.96 is all that there is. `fit` adds up the memory of this process and all its children,
+deviation 1, so that an R² of 0.96 is all that there is. A pass over all rows is what Grove sums, or a question of
+2SEGP's engine. `fit` adds up the memory of this process and all its children,
 four times a second; of pages that several processes have, each counts its share (PSS).
 """
 
@@ -25,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import symgrove as sg
+from symgrove.engines.dask_rows import FORGET, DaskRows
 from symgrove.methods.spread_rows import Blocks
 from symgrove.models.stack import Stack
 from symgrove.shards.parquet import open_parquet
@@ -34,6 +37,7 @@ ROWS_OF_A_GROUP = 1 << 18
 BYTES_OF_A_ROW = 8 * (N_COLUMNS + 1)
 NAMES = [f"x{j}" for j in range(N_COLUMNS)]
 SECONDS_BETWEEN_LOOKS = 0.25
+METHODS = {"Grove": sg.GroveRegressor, "2SEGP": sg.TwoSEGPRegressor}
 
 
 def rows_of(seed: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -94,31 +98,52 @@ class Memory(threading.Thread):
 def timed_passes() -> list[dict[str, Any]]:
     """Note every pass over all rows with its seconds, from now on."""
     passes: list[dict[str, Any]] = []
-    of_blocks = Blocks.map
+    of_blocks, of_engine = Blocks.map, DaskRows.ask
+
+    def note(what: str, start: float, used: float) -> None:
+        seconds = time.perf_counter() - start, seconds_of_processors() - used
+        passes.append({"pass": what, "seconds": round(seconds[0], 1), "of_processors": round(seconds[1], 1)})
+        print(passes[-1], flush=True)
 
     def noting(self: Blocks, function: Any, *arguments: Any, **more: Any) -> Any:
         start, used = time.perf_counter(), seconds_of_processors()
         yield from of_blocks(self, function, *arguments, **more)
         what = [function.__name__.strip("_"), *(a.__name__.strip("_") for a in arguments[:2] if hasattr(a, "__name__"))]
-        seconds = time.perf_counter() - start, seconds_of_processors() - used
-        passes.append({"pass": " ".join(what), "seconds": round(seconds[0], 1), "of_processors": round(seconds[1], 1)})
+        note(" ".join(what), start, used)
+
+    def asking(self: DaskRows, question: str = "", *arguments: Any) -> Any:
+        start, used = time.perf_counter(), seconds_of_processors()
+        found = of_engine(self, question, *arguments)
+        if question not in ("", FORGET):
+            note(question, start, used)
+        return found
 
     Blocks.map = noting  # type: ignore[method-assign]
+    DaskRows.ask = asking  # type: ignore[method-assign, assignment]
     return passes
 
 
-def fit(folder: Path, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Fit Grove, and judge it on rows that no file has."""
+def parts_of(model: Any) -> dict[str, Any]:
+    """What a model is made of."""
+    if not isinstance(model.model_, Stack):
+        return {"members": len(model.ensemble_), "oob_r2": round(model.oob_score_, 4)}
+    weights = {name: round(weight, 3) for name, weight in model.stacking_weights_.items()}
+    return {"weights": weights, "terms": int(model.model_.heaviest.programs.size)}
+
+
+def fit(folder: Path, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Fit a method, and judge it on rows that no file has."""
     files = open_parquet(str(folder))
     memory, passes = Memory(), timed_passes()
     memory.start()
     start = time.perf_counter()
-    model = sg.GroveRegressor(random_state=0, **parameters).fit(files.columns(NAMES), files.columns(["y"]))
+    model = METHODS[method](random_state=0, **parameters).fit(files.columns(NAMES), files.columns(["y"]))
     seconds = time.perf_counter() - start
     memory.is_over.set()
     memory.join()
     X, y = rows_of(10**6, 100_000)
     return {
+        "method": method,
         "rows": files.n_rows,
         "gigabytes": round(files.n_bytes / 1e9, 2),
         "parameters": {name: value for name, value in parameters.items() if name != "verbose"},
@@ -128,8 +153,7 @@ def fit(folder: Path, parameters: dict[str, Any]) -> dict[str, Any]:
         "peak_gigabytes": round(sum(memory.sizes) / 1e9, 2),
         "of_each_process": [round(size / 1e9, 2) for size in memory.sizes],
         "generations": model.n_generations_,
-        "weights": {name: round(weight, 3) for name, weight in model.stacking_weights_.items()},
-        "terms": int(model.model_.heaviest.programs.size) if isinstance(model.model_, Stack) else 0,
+        **parts_of(model),
         "r2": round(float(model.score(pd.DataFrame(X, columns=NAMES), y)), 4),
     }
 
@@ -140,6 +164,8 @@ def main() -> None:
     parser.add_argument("command", choices=["make", "fit"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gigabytes", type=float, default=1.0)
+    parser.add_argument("--method", choices=[*METHODS], default="Grove")
+    parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--memory-budget", type=int)
     parser.add_argument("--generations", type=int, default=100)
@@ -149,7 +175,7 @@ def main() -> None:
         make(given.folder, given.gigabytes)
         return
     own = {"n_jobs": given.jobs, "memory_budget": given.memory_budget, "generations": given.generations, "verbose": 1}
-    found = fit(given.folder, own)
+    found = fit(given.folder, given.method, {**own, "dtype": given.dtype})
     print(json.dumps(found, indent=1))
     if given.write is not None:
         with given.write.open("a") as file:
