@@ -83,7 +83,7 @@ def test_classes_and_one_file(parts, monkeypatch):
         (["-t", "y", "--ignore", "day", "--task", "classification"], "holds numbers that are not whole"),
         (["-t", "kind", "--ignore", "day", "--task", "regression"], "holds texts, which is no regression"),
         (["-t", "y", "--ignore", "day", "--decimal", ","], "--decimal is for tables of texts"),
-        (["-t", "y", "--ignore", "day", "--method", "2segp"], "needs all rows in memory"),
+        (["-t", "y", "--ignore", "day", "--method", "gsgp"], "needs all rows in memory"),
     ],
 )
 def test_what_cannot_be_had_is_refused(words, message, parts):
@@ -152,3 +152,13 @@ def test_an_output_among_the_inputs_is_refused(parts, monkeypatch):
         (str(parts), "all.csv"),
     ]:
         large_tables.check_apart(output, data)
+
+
+def test_methods_that_evolve_on_all_rows_fit_files_too(parts):
+    given, model = parts / "part-*.parquet", parts / "m.json"
+    own = ["--population-size", "20", "--n-estimators", "3", "--generations", "1", "--jobs", "2", "--no-one-formula"]
+    words = ["-t", "y", "--ignore", "day,class", "-o", model, *own]
+    done = run("fit", given, *words, "--method", "2segp")
+    assert done.exit_code == 0, done.output
+    assert "on out-of-bag rows" in done.output
+    assert type(sg.load(model)).__name__ == "TwoSEGPRegressor"

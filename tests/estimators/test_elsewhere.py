@@ -264,8 +264,8 @@ def test_labels_of_rows_of_weight_0_are_no_classes():
 
 
 def test_other_methods_say_that_they_need_rows_in_memory():
-    with pytest.raises(ValueError, match="X is a dask collection; TwoSEGPRegressor needs all rows in memory"):
-        sg.TwoSEGPRegressor().fit(chunked(X, 2000), chunked(Y, 2000))
+    with pytest.raises(ValueError, match=r"GPTIPSRegressor needs all rows in memory: .* or take Grove, 2SEGP, classic"):
+        sg.GPTIPSRegressor().fit(chunked(X, 2000), chunked(Y, 2000))
 
 
 def test_few_rows_are_fitted_in_memory(monkeypatch):

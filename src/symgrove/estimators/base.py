@@ -24,7 +24,7 @@ from symgrove.engines.registry import Workers, default_memory_budget
 from symgrove.estimators import callbacks, display
 from symgrove.estimators.elsewhere import given_rows
 from symgrove.estimators.input import checked_rows, columns_of
-from symgrove.estimators.left_out import score_kept_out, set_out_of_bag
+from symgrove.estimators.left_out import known_of_elsewhere, score_kept_out, set_out_of_bag
 from symgrove.estimators.parameters import EvolutionParameters, check_shared, early_stopping_of
 from symgrove.estimators.posing import pose
 from symgrove.estimators.resuming import comparable, further, unchanged_on_failure
@@ -77,8 +77,15 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     # What a method's estimator fills in
 
-    takes_rows_elsewhere = False  # whether the method only asks what methods/problem.py::TrainingRows says
+    # Whether the method only asks what methods/problem.py::TrainingRows says; one that `make_part` makes, sums of its
+    # engine, and samples of `TargetSetup`.
+    takes_rows_elsewhere = False
     _has_labels = False  # whether targets are classes
+
+    @property
+    def evolves_programs(self) -> bool:
+        """Whether the method is what `make_part` makes for each target."""
+        return type(self).make_method is Estimator.make_method
 
     @property
     def has_out_of_bag(self) -> bool:
@@ -98,7 +105,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     def make_method(self, problem: Problem) -> Any:
         """The method on a problem; a context that closes what it opened. By default, programs for each target."""
-        evaluation = self._evaluation()._replace(reserved=self._needs(problem).evolving)
+        needs = self._needs(problem)
+        evaluation = self._evaluation()._replace(reserved=needs.evolving, bytes_of_a_row=needs.of_a_row)
         return evolutions_of(problem, evaluation, self.make_part)
 
     def make_model(self, problem: Problem, method: Any, state: States) -> Fitted:
@@ -145,7 +153,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         ----------
         X : array-like of shape (n_rows, n_features)
             Arrays, pandas or polars frames, of finite numbers and of categories (`categorical_features`); NaN, None
-            and what frames have for it are missing values.
+            and what frames have for it are missing values. Of some methods Dask's collections, or columns of
+            Parquet files, whose rows stay where they are (docs/cluster.md).
         y : array-like of shape (n_rows,), or (n_rows, n_targets) for regressors
         sample_weight : array-like of shape (n_rows,), optional
             Not negative. Rows of weight 0 are left out.
@@ -187,8 +196,8 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
 
     def _within_memory(self, problem: Problem) -> Problem:
         """The problem on as many rows as the memory budget has room for, or a clear error."""
-        if type(self).make_method is Estimator.make_method:  # other methods know what they need
-            n_rows, advice = len(problem.training.X), self._footprint().advice
+        if self.evolves_programs:  # other methods know what they need
+            n_rows, advice = problem.training.n_rows, self._footprint().advice
             check_needs(self._needs(problem), self._memory_budget(), n_rows, advice)
         return problem
 
@@ -304,11 +313,15 @@ class Estimator(EvolutionParameters, BaseEstimator, ABC):
         left_out = finished.left_out
         for name in ("oob_score_", "oob_prediction_", "_outside", "one_formula_"):  # of an earlier fit
             vars(self).pop(name, None)
-        if self.has_out_of_bag:
+        if not training.is_here:
+            problem, left_out = known_of_elsewhere(self, problem, finished.fitted)
+            training = problem.training
+        elif self.has_out_of_bag:
             left_out = model.left_out(*training[:2], outside, training.weight, row_losses, problem.n_threads)
-            model = model.with_left_out(left_out)
             set_out_of_bag(self, problem, left_out)
             self._outside = pack_samples(outside, training.positions)
+        if self.has_out_of_bag and left_out is not None:
+            model = model.with_left_out(left_out)
         model = model.having_seen(training.X, training.targets, problem.part_of)
         self.model_: Model = model
         self.ensemble_ = model.members(self._names)

@@ -66,6 +66,7 @@ def _make(p: _ClassicGP, target: TargetSetup) -> TwoSEGP:
 @document("One formula by classic GP, for regression.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
 @with_parameters
 class ClassicGPRegressor(ProgramParameters, Regressor):
+    takes_rows_elsewhere = True
     has_out_of_bag = False
     tournament_size: int = 8
     allow_duplicates: bool = True
@@ -80,6 +81,7 @@ class ClassicGPRegressor(ProgramParameters, Regressor):
 @document("One formula by classic GP, for classification.", _TEXT, parameters=_OWN, attributes=SINGLE_MODEL)
 @with_parameters
 class ClassicGPClassifier(ProgramParameters, Classifier):
+    takes_rows_elsewhere = True
     has_out_of_bag = False
     tournament_size: int = 8
     allow_duplicates: bool = True

@@ -185,7 +185,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "oob_prediction_": (
         "ndarray",
         "The predictions behind it, a row for each row of X; NaN where every sample drew the row, and where the row "
-        "was held out or had weight 0. For classifiers as `predict_proba`.",
+        "was held out or had weight 0. For classifiers as `predict_proba`. Not there if rows were elsewhere.",
     ),
     "classes_": ("ndarray", "Labels, sorted."),
     "model_": (

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from symgrove._checks import numeric_vector
 from symgrove._workers import n_workers
+from symgrove.engines.registry import DEFAULT, ELSEWHERE
 from symgrove.estimators.input import categorical_columns, check_names, names_of, read_rows
 from symgrove.fitness.bootstrap import NO_WEIGHT
 from symgrove.forest.text import feature_labels
+from symgrove.methods.memory import SHARE_OF_SPREAD_ROWS as SHARE_OF_BUDGET
 from symgrove.methods.problem import HowToPass, Places, Rows
 from symgrove.methods.spread_rows import Blocks, Facts, summed
 from symgrove.models.block_sums import Sketch, joined, thinned
@@ -40,9 +42,10 @@ if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
 
 Matrix = NDArray[np.float64]
-SHARE_OF_BUDGET = 0.5  # of `memory_budget`, for rows that workers keep
 SHARE_OF_WORKERS = 0.3  # of the memory that workers may use, for rows that they keep
 ROOM_WITHOUT_LIMIT = 1 << 30  # where nobody has set a limit
+LOSSES_WITH_LINES = ("absolute", "huber", "quantile")  # whose lines are found by several looks at all rows
+TAKE_ROWS_ELSEWHERE = "Grove, 2SEGP, classic, independent or standard GP, GOMEA or SpatialGP"
 MOST_TEXTS = 100_000  # of a column that are counted, 30 of which are features
 TOO_MANY_TEXTS = (
     "column {!r} of categories has more than {:,} different values, which name rows rather than kinds. Leave it "
@@ -60,12 +63,15 @@ class Elsewhere(NamedTuple):
     table : Table
     has_room : bool
         Whether workers keep all blocks.
+    room : int
+        Bytes that workers may keep, of rows or of what is made of them.
     """
 
     X: Any
     y: Any
     table: Table
     has_room: bool
+    room: int
 
 
 def is_elsewhere(X: Any) -> bool:
@@ -86,24 +92,52 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
     if not is_elsewhere(X):
         yield X, y, sample_weight
         return
-    if not getattr(estimator, "takes_rows_elsewhere", False):
-        raise ValueError(
-            f"X is {described(X)}; {type(estimator).__name__} needs all rows in memory: pass arrays or frames, such as "
-            "X.compute(), or take GroveRegressor or GroveClassifier, which go through rows in blocks."
-        )
+    check_takes_elsewhere(estimator, X)
     if y is None and not isinstance(X, HostSource):
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
     y = _of_one_column(y)
     with open_cluster(n_workers(estimator.n_jobs)) as cluster:
-        source = _source_of(X, y, sample_weight, _room(estimator, cluster), cluster)
+        room = _room(estimator, cluster)
+        # Files are read again for what is made of them, and that is kept instead of the rows.
+        of_rows = 0 if evolves_elsewhere(estimator) and isinstance(X, ParquetColumns) else room
+        source = _source_of(X, y, sample_weight, of_rows, cluster)
         if source.n_rows <= MOST_ROWS and not isinstance(X, HostSource):
             yield _in_memory(X, y, sample_weight, cluster)
             return
         with Table(cluster, source) as table:
             has_room = source.reads_again or source.keeps
-            yield Elsewhere(_empty(X), _empty(y if y is not None else X.y), table, has_room), None, None
+            yield Elsewhere(_empty(X), _empty(y if y is not None else X.y), table, has_room, room), None, None
+
+
+def evolves_elsewhere(estimator: Estimator) -> bool:
+    """Whether all rows evolve programs where they are; Grove evolves on some of them, here."""
+    return estimator.takes_rows_elsewhere and estimator.evolves_programs
+
+
+def check_takes_elsewhere(estimator: Estimator, X: Any) -> None:
+    """Refuse what needs all rows in the memory of this process."""
+    name = type(estimator).__name__
+    if not getattr(estimator, "takes_rows_elsewhere", False):
+        raise ValueError(
+            f"X is {described(X)}; {name} needs all rows in memory: pass arrays or frames, such as X.compute(), or "
+            f"take {TAKE_ROWS_ELSEWHERE}, which go through rows in blocks."
+        )
+    if not evolves_elsewhere(estimator):
+        return
+    if estimator.engine not in (DEFAULT, ELSEWHERE):
+        raise ValueError(
+            f"X is {described(X)}, whose rows {name} evaluates on the processors of workers; engine="
+            f"{estimator.engine!r} is for rows in memory. Leave it {DEFAULT!r}."
+        )
+    own = estimator.get_params(deep=False)
+    loss = own.get("loss")
+    if isinstance(loss, str) and loss in LOSSES_WITH_LINES and own.get("linear_scaling", True):
+        raise ValueError(
+            f"X is {described(X)}, and the lines that loss={loss!r} gives members are found with all rows in memory. "
+            "Take linear_scaling=False, a function as loss, or GroveRegressor."
+        )
 
 
 def _of_one_column(y: Any) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
 from symgrove._checks import check_flag, check_whole
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import ATTRIBUTES, document
@@ -18,7 +16,6 @@ from symgrove.estimators.parameters import (
     with_parameters,
 )
 from symgrove.estimators.regressor import Regressor
-from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.methods.gomea import GOMEA, n_bytes_of
 from symgrove.methods.memory import Footprint
 from symgrove.methods.multi_start import most_individuals
@@ -106,10 +103,8 @@ def _has_out_of_bag(p: _GOMEA) -> bool:
 
 
 def _make(p: _GOMEA, target: TargetSetup) -> GOMEA:
-    samples = target.whole_sample()
-    if p.n_estimators > 1:
-        counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed, np.uint8)
-        samples = target.engine.prepare(counts, target.weight)
+    is_bagged = p.n_estimators > 1
+    samples = target.bootstrap_samples(p.n_estimators) if is_bagged else target.whole_sample()
     return GOMEA(
         engine=target.engine,
         loss=loss_of(p, target),
@@ -131,6 +126,7 @@ def _make(p: _GOMEA, target: TargetSetup) -> GOMEA:
 )
 @with_parameters
 class GOMEARegressor(Regressor):
+    takes_rows_elsewhere = True
     population_size: int = 5000
     generations: int = 10
     n_estimators: int = 1
@@ -168,6 +164,7 @@ class GOMEARegressor(Regressor):
 )
 @with_parameters
 class GOMEAClassifier(Classifier):
+    takes_rows_elsewhere = True
     population_size: int = 5000
     generations: int = 10
     n_estimators: int = 1

@@ -20,7 +20,7 @@ def loss_of(p: Any, target: TargetSetup) -> Loss:
         return target.task.loss(linear_scaling=scales)
     if not isinstance(p.loss, str):
         return MeanRowLoss(as_row_loss(p.loss), scales)
-    made = make_loss(p.loss, float(p.quantile), p.huber_delta, target.engine.target, target.weight)
+    made = make_loss(p.loss, float(p.quantile), p.huber_delta, *target.target_points())
     assert isinstance(made, Deviation)
     return MeanDeviation(made, scales)
 

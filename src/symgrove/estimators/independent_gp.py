@@ -28,7 +28,6 @@ from symgrove.estimators.regressor import Regressor
 from symgrove.estimators.runs import Finished, Limits
 from symgrove.evolution.checkpoint import Checkpoint, Saved
 from symgrove.evolution.interrupt import Interrupt
-from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.methods.matched_budget import Budget, matched_budget
 from symgrove.methods.memory import Footprint
 from symgrove.methods.problem import Problem, TrainingRows
@@ -112,9 +111,8 @@ def _footprint(p: _Independent) -> Footprint:
 
 
 def _make(p: _Independent, target: TargetSetup) -> TwoSEGP:
-    counts = bootstrap_sample(target.engine.n_rows, target.sample_seed, target.member)
-    own = target.engine.prepare(counts[None, :], target.weight)
-    return TwoSEGP(samples=own, whole=own, select=Tournament(p.tournament_size), **gp_arguments(p, target))
+    own = target.bootstrap_samples(1, target.member)
+    return TwoSEGP(samples=own, select=Tournament(p.tournament_size), **gp_arguments(p, target))
 
 
 def _budget(p: _Independent) -> Budget:
@@ -146,6 +144,7 @@ def _identity(p: _Independent, rows: TrainingRows) -> dict[str, Any]:
 @document("Ensemble of independent evolutions, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
 @with_parameters
 class IndependentGPRegressor(ProgramParameters, Regressor):
+    takes_rows_elsewhere = True
     n_estimators: int = 10
     prune: bool = True
     tournament_size: int = 8
@@ -166,6 +165,7 @@ class IndependentGPRegressor(ProgramParameters, Regressor):
 @document("Ensemble of independent evolutions, for classification.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
 @with_parameters
 class IndependentGPClassifier(ProgramParameters, Classifier):
+    takes_rows_elsewhere = True
     n_estimators: int = 10
     prune: bool = True
     tournament_size: int = 8

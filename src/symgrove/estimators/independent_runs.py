@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from symgrove._workers import n_workers
-from symgrove.engines.registry import is_far
+from symgrove.engines.registry import ELSEWHERE, is_far
 from symgrove.estimators import callbacks
 from symgrove.estimators.base import Estimator
 from symgrove.estimators.resuming import generation_of
@@ -28,6 +28,7 @@ from symgrove.evolution.interrupt import Interrupt, StopOnFile, StopOnInterrupt,
 from symgrove.methods.matched_budget import Budget
 from symgrove.methods.problem import Problem
 from symgrove.methods.programs import Fitted
+from symgrove.models.out_of_bag import joined_outside
 from symgrove.models.program_model import ProgramModel, join_models
 
 
@@ -60,9 +61,10 @@ def evolve_members(
     # A new object, because fitted attributes would travel with this one; members say nothing.
     own = {"population_size": budget.population_size, "verbose": 0}
     plain = type(estimator)(**{**estimator.get_params(deep=False), **own})
-    n_parallel = n_at_once(estimator.n_jobs, n_members, estimator.engine)
+    engine = estimator.engine if problem.training.is_here else ELSEWHERE
+    n_parallel = n_at_once(estimator.n_jobs, n_members, engine)
     share = share_of_each(limits._replace(generations=budget.generations), n_members, n_parallel)
-    n_threads = problem.n_threads if is_far(estimator.engine) else 1
+    n_threads = problem.n_threads if is_far(engine) else 1
     runs = _member_runs(problem, share, checkpoint, n_members, n_threads)
     with ExitStack() as stack:
         if given is not None and callbacks.has_callbacks(estimator):
@@ -153,7 +155,7 @@ def _join(members: Sequence[Finished], attributes: dict[str, Any]) -> Finished:
     reasons = Counter(member.reason for member in members)
     del reasons["generations"]
     models = [member.fitted.model for member in members]
-    outside = [np.concatenate(own) for own in zip(*(member.fitted.outside for member in members), strict=True)]
+    outside = [joined_outside(own) for own in zip(*(member.fitted.outside for member in members), strict=True)]
     return Finished(
         Fitted(
             join_models([model for model in models if isinstance(model, ProgramModel)]),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symgrove.methods.problem import Problem
+from symgrove.methods.programs import Fitted
+from symgrove.methods.spread_left_out import left_out_elsewhere, some_places
 from symgrove.models.document import Document
 from symgrove.models.model import LeftOut
 
@@ -24,6 +26,21 @@ def set_out_of_bag(estimator: Estimator, problem: Problem, left_out: LeftOut) ->
     estimator.oob_prediction_ = np.full((problem.n_given, *shown.shape[1:]), np.nan)
     estimator.oob_prediction_[training.positions] = shown
     estimator.oob_score_ = problem.task.out_of_bag_score(left_out.prediction, training.targets, training.weight)
+
+
+def known_of_elsewhere(estimator: Estimator, problem: Problem, fitted: Fitted) -> tuple[Problem, LeftOut | None]:
+    """The problem on some rows, which come here, and what members say of those that they left out; sets the score.
+
+    There is no `oob_prediction_`: it would be as long as the rows.
+    """
+    rows: Any = problem.training
+    left_out = None
+    if estimator.has_out_of_bag:
+        own = fitted.model, fitted.outside, fitted.row_losses
+        estimator.oob_score_, known, left_out = left_out_elsewhere(rows, *own, problem.seed)  # type: ignore[arg-type]
+    else:
+        known = rows.take(some_places(rows, problem.seed))
+    return problem._replace(training=known, part_of=rows.n_rows), left_out
 
 
 def score_kept_out(estimator: Estimator, problem: Problem) -> Document | None:

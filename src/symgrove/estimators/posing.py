@@ -33,7 +33,7 @@ from symgrove.rng import stream
 if TYPE_CHECKING:
     from symgrove.estimators.base import Estimator
 
-MOST_KEPT_OUT = 50_000  # rows for calibration, of rows that are elsewhere: more make intervals no better
+MOST_KEPT_OUT = 50_000  # rows for calibration or early stopping, of rows that are elsewhere: more are no better
 
 
 def pose(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Checkpoint]:
@@ -88,7 +88,7 @@ def _pose_elsewhere(estimator: Estimator, given: Elsewhere) -> tuple[Problem, Ch
     is_numeric = not estimator._has_labels
     is_simple = is_numeric and estimator.calibration is None and getattr(estimator, "target_transform", None) is None
     rules = PieceRules(type(estimator), categorical, target, is_numeric, is_simple, _is_resumed(estimator))
-    raw = Blocks(given.table, AsGiven(), has_room=given.has_room)
+    raw = Blocks(given.table, AsGiven(), has_room=given.has_room, room=given.room)
     if estimator.verbose:
         say(type(estimator).__name__, f"a look at {given.table.n_rows:,} rows")
     found, look = look_at_all(raw, rules)
@@ -104,12 +104,10 @@ def _pose_elsewhere(estimator: Estimator, given: Elsewhere) -> tuple[Problem, Ch
         rows = _looked_at_again(blocks, look)
     digests = {"pieces": np.frombuffer(b"".join(look.digests), dtype=np.uint8)}
     seed, checkpoint = _run_of(estimator, digests, rows, {"columns": str(estimator.columns_.document())})
-    kept_out = None
-    if estimator.calibration is not None:
-        rows, kept_out = _split(rows, estimator.calibration, seed, look)
+    rows, held_out, kept_out = _split(rows, _shares_out(estimator), seed, look)
     # Methods for many rows ask what TrainingRows says, and no more; others were refused.
     training = cast("Rows", rows)
-    problem = Problem(training, task, seed, 0, estimator._n_threads(), None, kept_out, look.n_given)
+    problem = Problem(training, task, seed, 0, estimator._n_threads(), held_out, kept_out, look.n_given)
     return estimator._within_memory(problem), checkpoint
 
 
@@ -141,10 +139,30 @@ def _looked_at_again(blocks: Blocks, look: Look) -> SpreadRows:
     return SpreadRows(blocks, sizes, facts, own)
 
 
-def _split(rows: SpreadRows, share: float, seed: int, look: Look) -> tuple[SpreadRows, Rows]:
-    """Rows to train on, and some for calibration."""
-    n_kept_out = min(int(np.ceil(share * rows.n_rows)), MOST_KEPT_OUT)
-    places = np.sort(stream(seed, "calibration").choice(rows.n_rows, size=n_kept_out, replace=False))
-    kept_out = rows.take(places)
-    reading = cast("RowCoder", rows.blocks.read).without(kept_out.positions)
-    return _looked_at_again(replace(rows.blocks, read=reading), look), kept_out
+def _shares_out(estimator: Estimator) -> dict[str, float]:
+    """Shares of the rows that the fit does not see, by what they are for."""
+    early = early_stopping_of(estimator)
+    found = {"validation": early and early.validation_fraction, "calibration": estimator.calibration}
+    return {purpose: share for purpose, share in found.items() if share is not None}
+
+
+def _split(
+    rows: SpreadRows, shares: dict[str, float], seed: int, look: Look
+) -> tuple[SpreadRows, Rows | None, Rows | None]:
+    """Rows to train on; and some for early stopping and for calibration, which come here."""
+    if not shares:
+        return rows, None, None
+    own: dict[str, NDArray[np.intp]] = {}
+    for purpose in reversed(shares):  # of what calibration leaves, as of rows in memory
+        taken = np.sort(np.concatenate([np.empty(0, dtype=np.intp), *own.values()]))
+        n_left = rows.n_rows - taken.size
+        n_wanted = min(int(np.ceil(shares[purpose] * n_left)), MOST_KEPT_OUT)
+        places = np.sort(stream(seed, purpose).choice(n_left, size=n_wanted, replace=False))
+        # Places among the rows that are left, as places among all: each is behind the taken ones that come before it.
+        own[purpose] = places + np.searchsorted(taken - np.arange(taken.size), places, side="right")
+    everything = np.sort(np.concatenate([*own.values()]))
+    found = rows.take(everything)
+    reading = cast("RowCoder", rows.blocks.read).without(found.positions)
+    training = _looked_at_again(replace(rows.blocks, read=reading), look)
+    parts = {purpose: found.take(np.searchsorted(everything, places)) for purpose, places in own.items()}
+    return training, parts.get("validation"), parts.get("calibration")

@@ -17,7 +17,6 @@ from symgrove.estimators.parameters import (
     with_parameters,
 )
 from symgrove.estimators.regressor import Regressor
-from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.methods.memory import Footprint
 from symgrove.methods.programs import TargetSetup
 from symgrove.methods.spatial_gp import N_COPIES, OUTPUT_SHARE, SpatialGP, neighbours_on, torus_of
@@ -64,6 +63,7 @@ from symgrove.rng import stream
 )
 @with_parameters
 class SpatialGPRegressor(ProgramParameters, Regressor):
+    takes_rows_elsewhere = True
     population_size: int = 196
     generations: int = 250
     n_estimators: int = 50
@@ -93,13 +93,13 @@ class SpatialGPRegressor(ProgramParameters, Regressor):
         return Footprint(self.n_estimators, self.n_estimators, self.n_estimators, *own)
 
     def make_part(self, target: TargetSetup) -> SpatialGP:
-        counts = bootstrap_counts(target.engine.n_rows, self.n_estimators, target.sample_seed, np.uint8)
-        cells = np.arange(self.population_size)
+        cells, uses_out_of_bag = np.arange(self.population_size), self.member_error == "out_of_bag"
         return SpatialGP(
-            samples=target.engine.prepare(counts, target.weight),
+            samples=target.bootstrap_samples(self.n_estimators),
             sample_of=stream(target.seed, "cells").permutation(cells % self.n_estimators),
             neighbours=neighbours_on(*torus_of(self.population_size, self.torus)),
             weight=target.weight,
-            uses_out_of_bag=self.member_error == "out_of_bag",
+            uses_out_of_bag=uses_out_of_bag,
+            left_out=target.left_out_samples(self.n_estimators) if uses_out_of_bag else None,
             **gp_arguments(self, target, self.mutation_depth),
         )

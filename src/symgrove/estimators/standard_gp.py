@@ -67,6 +67,7 @@ DECEMBER_2019: dict[str, Any] = {
 @with_parameters
 class StandardGPClassifier(Classifier):
     has_out_of_bag = False
+    takes_rows_elsewhere = True
     functions: Any = FUNCTIONS
     standardize: bool = False
     target_error: float | None = 0.0

@@ -76,6 +76,8 @@ class Told:
     def formula(self, state: Any, *, as_mathml: bool) -> str:
         """The member with the least error, or its beginning."""
         estimator, task = self.estimator, self.problem.task
+        if estimator.evolves_programs and not self.problem.training.is_here:
+            return ""  # members' last scaling takes passes over all rows
         model = estimator.make_model(self.problem, self.method, state).model
         members = model.members(estimator._names)
         errors = np.atleast_2d(self.method.describe(state)["errors"])

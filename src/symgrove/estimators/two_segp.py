@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from symgrove.estimators.classifier import Classifier
 from symgrove.estimators.documentation import document
 from symgrove.estimators.gp_arguments import gp_arguments
@@ -17,7 +15,6 @@ from symgrove.estimators.parameters import (
     with_parameters,
 )
 from symgrove.estimators.regressor import Regressor
-from symgrove.fitness.bootstrap import bootstrap_counts
 from symgrove.methods.programs import TargetSetup
 from symgrove.methods.two_segp import TwoSEGP
 from symgrove.selection.named import check_selection, make_selection
@@ -48,11 +45,11 @@ def _check(p: _TwoSEGP) -> None:
 
 
 def _make(p: _TwoSEGP, target: TargetSetup) -> TwoSEGP:
-    counts = bootstrap_counts(target.engine.n_rows, p.n_estimators, target.sample_seed, np.uint8)
+    select = make_selection(p.selection)
     return TwoSEGP(
-        samples=target.engine.prepare(counts, target.weight),
-        whole=target.whole_sample(),
-        select=make_selection(p.selection),
+        samples=target.bootstrap_samples(p.n_estimators),
+        whole=target.whole_sample() if getattr(select, "n_cases", 0) else None,
+        select=select,
         **gp_arguments(p, target),
     )
 
@@ -60,6 +57,7 @@ def _make(p: _TwoSEGP, target: TargetSetup) -> TwoSEGP:
 @document("Bagging ensemble of formulas for regression.", _TEXT, parameters=_OWN)
 @with_parameters
 class TwoSEGPRegressor(ProgramParameters, Regressor):
+    takes_rows_elsewhere = True
     n_estimators: int = 50
     prune: bool = True
     selection: Any = "partition"
@@ -75,6 +73,7 @@ class TwoSEGPRegressor(ProgramParameters, Regressor):
 @document("Bagging ensemble of formulas for classification.", _TEXT, parameters=_OWN)
 @with_parameters
 class TwoSEGPClassifier(ProgramParameters, Classifier):
+    takes_rows_elsewhere = True
     n_estimators: int = 50
     prune: bool = True
     selection: Any = "partition"

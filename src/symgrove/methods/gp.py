@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.engines.scoring import Scores, fit_pairs, score
+from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.losses import Loss
 from symgrove.fitness.moments import Samples
 from symgrove.fitness.named_losses import Deviation
@@ -148,9 +149,11 @@ class ProgramMethod(ForestMethod):
                 found.slope[i], found.intercept[i], found.error[i] = line
         return found
 
-    def outside(self, state: Any, members: Elites) -> NDArray[np.bool_]:
-        """Which rows each member was not fitted on, (n_members, n_rows)."""
+    def outside(self, state: Any, members: Elites) -> Any:
+        """Which rows each member was not fitted on, (n_members, n_rows); of rows elsewhere `SpreadCounts`, 0 there."""
         samples, sample_of = self.training_samples(state, members.root.size)
+        if isinstance(samples.counts, SpreadCounts):
+            return samples.counts.take(sample_of)
         rows = slice(None)
         if (sample_of == sample_of[0]).all():  # one mask for all members
             return np.broadcast_to(samples.of_rows(rows, sample_of[0]) == 0, (sample_of.size, samples.counts.shape[1]))

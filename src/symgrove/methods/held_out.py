@@ -27,8 +27,7 @@ class HeldOutError:
         rows = self.rows = problem.held_out
         self.task = problem.task
         self.aggregation = aggregation
-        training = problem.training
-        self.fallbacks = [float(np.average(target, weights=training.weight)) for target in training.targets]
+        self.fallbacks = [problem.training.mean_of_target(k) for k in range(problem.training.n_targets)]
         self.n_targets = [len(part.of_targets()) for part in method.parts]
         self.parts: Sequence[ProgramMethod] = [own for part in method.parts for own in part.of_targets()]
         columns = features_by_column(rows.X, self.parts[0].engine.dtype, method.standardization.apply)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrove.methods.problem import Problem, Rows
+from symgrove.methods.spread_rows import SpreadRows
 from symgrove.models.row_blocks import FEWEST_ROWS, rows_at_a_time
 from symgrove.models.seen_rows import MOST_ROWS
 
@@ -26,6 +27,7 @@ N_MARKING = 3  # copies of a row while it is marked as seen
 N_BUFFERS = 34
 N_BUFFERS_OF_SAMPLE = 3
 SHARES_OF_BUFFERS = 4 / 0.25, 4 / (5 / 7)
+SHARE_OF_SPREAD_ROWS = 0.5  # of the budget, for rows that workers keep
 
 
 class Footprint(NamedTuple):
@@ -69,10 +71,13 @@ class Needs(NamedTuple):
         While programs evolve, besides the vectors and buffers of engines.
     least : int
         With the smallest buffers, and before and after that.
+    of_a_row : int
+        Of rows elsewhere: what workers hold of each while they are asked.
     """
 
     evolving: int
     least: int
+    of_a_row: int = 0
 
 
 def copied_bytes(all_rows: Rows, problem: Problem, given: tuple[Any, ...]) -> int:
@@ -92,9 +97,33 @@ def row_bytes(rows: Rows | None, itemsize: int) -> int:
     return n_rows * (n_features * itemsize + len(rows.targets) * (NUMBER + in_dtype))
 
 
+def spread_needs(rows: SpreadRows, dtype: str, budget: int, own: Footprint) -> Needs:
+    """What a fit of programs needs of all workers together, where rows are elsewhere.
+
+    Blocks that stay have up to half of the budget. There must be room for one, with buffers.
+    """
+    itemsize, n_targets = np.dtype(dtype).itemsize, rows.n_targets
+    of_target = 2 * NUMBER + (itemsize if itemsize < NUMBER else 0) + own.n_samples  # as given, and scaled
+    of_a_row = itemsize * (rows.n_features + 1) + n_targets * of_target
+    n_largest = int(rows.sizes.max())
+    block = n_largest * (of_a_row + N_PREPARING * NUMBER) + n_targets * own.fixed
+    in_budget, in_rest = (int(share * n_targets * _buffers(n_largest, itemsize, own)) for share in SHARES_OF_BUFFERS)
+    kept = min(rows.n_rows * of_a_row, int(SHARE_OF_SPREAD_ROWS * budget))
+    return Needs(kept + n_targets * own.fixed, max(block + in_rest, in_budget), of_a_row)
+
+
+def _buffers(n_rows: int, itemsize: int, own: Footprint) -> int:
+    """Bytes of the smallest buffers for one target."""
+    n_vectors = N_BUFFERS + own.n_scratch + N_BUFFERS_OF_SAMPLE * own.n_samples
+    return itemsize * min(n_rows, FEWEST_ROWS) * n_vectors
+
+
 def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> Needs:
     """What a fit of programs needs."""
-    rows, itemsize = problem.training, np.dtype(dtype).itemsize
+    rows: Any = problem.training  # here or elsewhere
+    itemsize = np.dtype(dtype).itemsize
+    if isinstance(rows, SpreadRows):
+        return spread_needs(rows, dtype, budget, own)
     (n_rows, n_features), n_targets = rows.X.shape, len(rows.targets)
     vector = NUMBER * n_rows
     samples = n_targets * n_rows * (own.n_samples + (0 if rows.weight is None else 2 * itemsize))
@@ -112,8 +141,7 @@ def program_needs(problem: Problem, dtype: str, budget: int, own: Footprint) -> 
     block = NUMBER * N_BLOCK_ARRAYS * n_values * min(n_rows, rows_at_a_time(n_values))
     marking = N_MARKING * (n_features + n_targets) * vector if n_rows <= MOST_ROWS else 0
     after = masks + max(block, marking) + N_SCORING * n_targets * vector
-    n_panel = min(n_rows, FEWEST_ROWS)
-    buffers = n_targets * itemsize * n_panel * (N_BUFFERS + own.n_scratch + N_BUFFERS_OF_SAMPLE * own.n_samples)
+    buffers = n_targets * _buffers(n_rows, itemsize, own)
     in_budget, in_rest = (int(share * buffers) for share in SHARES_OF_BUFFERS)
     copied = problem.n_copied
     at_least = copied + evolving + in_rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from symgrove.dataset import Dataset, check_dtype, features_by_column
 from symgrove.engines.base import Engine
 from symgrove.engines.registry import DEFAULT, make_engine
+from symgrove.fitness.block_bootstrap import SpreadCounts
+from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest
 from symgrove.forest.primitives import PrimitiveSet
@@ -19,10 +21,12 @@ from symgrove.methods.elites import Elites
 from symgrove.methods.gp import ProgramMethod
 from symgrove.methods.problem import Problem
 from symgrove.methods.side_by_side import SideBySide, States
+from symgrove.methods.spread_evolutions import SpreadEngines, SpreadTarget
+from symgrove.methods.spread_rows import SpreadRows
 from symgrove.models.ensemble import make_ensemble
 from symgrove.models.model import Model, RowLossOf
 from symgrove.models.program_model import ProgramModel, unknown_errors
-from symgrove.models.standardization import no_standardization, standardization_of
+from symgrove.models.standardization import Standardization, no_standardization
 from symgrove.models.task import Task
 from symgrove.rng import stream
 
@@ -32,7 +36,8 @@ Matrix = NDArray[np.float64]
 class Evaluation(NamedTuple):
     """How programs are evaluated: functions, the type of numbers, whether features are z-scored, memory, the engine.
 
-    `reserved` are the bytes of the memory budget that engines leave to others.
+    `reserved` are the bytes of the memory budget that engines leave to others; `bytes_of_a_row` those that workers hold
+    of a row where rows are elsewhere.
 
     Examples
     --------
@@ -53,6 +58,7 @@ class Evaluation(NamedTuple):
     memory_budget: int
     engine: str = DEFAULT
     reserved: int = 0
+    bytes_of_a_row: int = 0
 
 
 class TargetSetup(NamedTuple):
@@ -66,11 +72,13 @@ class TargetSetup(NamedTuple):
         An empty one, of the features and functions.
     task : Task
     weight : (n_rows,) or None
-        Sample weights.
+        Sample weights; None also where they are elsewhere, with their rows.
     sample_seed, seed : int
         Of the bootstrap samples, which all targets share, and of everything else.
     member : int
         Which of several independent runs this is.
+    elsewhere : SpreadTarget or None
+        What is known here of rows that are elsewhere.
 
     Examples
     --------
@@ -96,10 +104,36 @@ class TargetSetup(NamedTuple):
     sample_seed: int
     seed: int
     member: int
+    elsewhere: SpreadTarget | None = None
 
     def whole_sample(self) -> Samples:
         """All training rows as one sample."""
+        if self.elsewhere is not None:
+            return self.engine.prepare(SpreadCounts(self.elsewhere.sizes))
         return self.engine.prepare(np.ones((1, self.engine.n_rows), dtype=np.uint8), self.weight)
+
+    def bootstrap_samples(self, n_samples: int, first: int = 0) -> Samples:
+        """Bootstrap samples, by number from the first on; drawn where the rows are."""
+        numbers = range(first, first + n_samples)
+        if self.elsewhere is not None:
+            return self.engine.prepare(SpreadCounts(self.elsewhere.sizes, self.sample_seed, tuple(numbers)))
+        counts = np.empty((n_samples, self.engine.n_rows), dtype=np.uint8)
+        for i, j in enumerate(numbers):
+            counts[i] = bootstrap_sample(self.engine.n_rows, self.sample_seed, j)
+        return self.engine.prepare(counts, self.weight)
+
+    def left_out_samples(self, n_samples: int) -> Samples | None:
+        """What these bootstrap samples left out, as samples: of rows elsewhere, where counts cannot be looked at."""
+        if self.elsewhere is None:
+            return None
+        numbers = tuple(range(n_samples))
+        return self.engine.prepare(SpreadCounts(self.elsewhere.sizes, self.sample_seed, numbers, is_left_out=True))
+
+    def target_points(self) -> tuple[Matrix, Matrix | None]:
+        """Values of the target and weights with its quantiles: its own, or those of a sketch."""
+        if self.elsewhere is not None:
+            return self.elsewhere.points, self.elsewhere.weight
+        return self.engine.target, self.weight
 
 
 def evolutions_of(
@@ -122,23 +156,44 @@ def evolutions_of(
     >>> method.describe(state)["generation"]
     1
     """
-    X, targets, weight = problem.training[:3]
-    standardization = standardization_of(X, weight) if evaluation.standardize else no_standardization(X.shape[1])
-    columns = features_by_column(X, check_dtype(evaluation.dtype), standardization.apply)
-    seed = problem.seed
+    training: Any = problem.training  # here or elsewhere
+    n_features, seed = training.n_features, problem.seed
+    standardization = no_standardization(n_features)
+    if evaluation.standardize:
+        standardization = training.standardization(by_blocks=False)
     run_seed = seed if problem.member == 0 else int(stream(seed, "member", problem.member).integers(2**31))
-    budget, reserved = evaluation.memory_budget // len(targets), evaluation.reserved // len(targets)
+    make_one = _engine_maker(problem, evaluation, standardization)
+    weight = training.weight if training.is_here else None
     parts: list[ProgramMethod] = []
     with ExitStack() as on_failure:
-        for k, y in enumerate(targets):
-            data = Dataset(columns, np.ascontiguousarray(y))
-            made = make_engine(data, evaluation.primitives, problem.n_threads, budget, evaluation.engine, reserved)
-            engine = on_failure.enter_context(made)
+        for k in range(training.n_targets):
+            engine = on_failure.enter_context(make_one(k))
             own_seed = run_seed if k == 0 else int(stream(run_seed, "class", k).integers(2**31))
-            forest = Forest(X.shape[1], evaluation.primitives)
-            parts.append(make(TargetSetup(engine, forest, problem.task, weight, seed, own_seed, problem.member)))
+            forest = Forest(n_features, evaluation.primitives)
+            elsewhere = None if training.is_here else SpreadTarget.of(training, k)
+            setup = TargetSetup(engine, forest, problem.task, weight, seed, own_seed, problem.member, elsewhere)
+            parts.append(make(setup))
         on_failure.pop_all()  # from now on the method closes the engines
     return SideBySide(parts, standardization)
+
+
+def _engine_maker(
+    problem: Problem, evaluation: Evaluation, standardization: Standardization
+) -> Callable[[int], Engine]:
+    """What makes the engine of each target; they share the features."""
+    training: Any = problem.training
+    own = evaluation.primitives, problem.n_threads, evaluation.memory_budget // training.n_targets
+    reserved, dtype = evaluation.reserved // training.n_targets, check_dtype(evaluation.dtype)
+    if isinstance(training, SpreadRows):
+        return SpreadEngines(training, standardization, dtype, *own, reserved, evaluation.bytes_of_a_row).make
+    columns = features_by_column(training.X, dtype, standardization.apply)
+
+    def make(k: int) -> Engine:
+        return make_engine(
+            Dataset(columns, np.ascontiguousarray(training.targets[k])), *own, evaluation.engine, reserved
+        )
+
+    return make
 
 
 class Fitted(NamedTuple):
@@ -148,7 +203,7 @@ class Fitted(NamedTuple):
     ----------
     model : Model
     outside : list of (n_members, n_rows)
-        For each target the rows that its members were not fitted on.
+        For each target the rows that its members were not fitted on; of rows elsewhere `SpreadCounts`, 0 on these.
     row_losses : tuple of callables, or None
         Loss of each target's numbers on every row, (y, prediction); None: of classes, whose members vote.
 
@@ -170,7 +225,7 @@ class Fitted(NamedTuple):
     """
 
     model: Model
-    outside: list[NDArray[np.bool_]]
+    outside: list[Any]
     row_losses: tuple[RowLossOf, ...] | None = None
 
 
@@ -199,8 +254,8 @@ def programs_of(
     parts = [(own_part, own) for part, own in zip(method.parts, state, strict=True) for own_part in part.of_targets()]
     members = [part.finish(own) for part, own in parts]
     ensembles = []
-    for (part, own), target, found in zip(parts, training.targets, members, strict=True):
-        fallback = float(np.average(target, weights=training.weight))
+    for k, ((part, own), found) in enumerate(zip(parts, members, strict=True)):
+        fallback = training.mean_of_target(k)
         usable = _usable(found, own.forest, fallback)
         ensembles.append(
             make_ensemble(

@@ -21,6 +21,7 @@ from symgrove._checks import check_whole
 from symgrove.engines.scoring import Scores
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Samples
+from symgrove.fitness.scaling import Scaling
 from symgrove.forest.forest import Ids
 from symgrove.methods.base import ForestState, nodes_of
 from symgrove.methods.elites import Elites
@@ -62,6 +63,8 @@ class SpatialGP(GP):
     weight : (n_rows,) or None
     uses_out_of_bag : bool
         Whether members are chosen by their out-of-bag error.
+    left_out : Samples or None
+        Rows that samples left out, as samples, where rows are elsewhere.
     """
 
     samples: Samples
@@ -69,6 +72,7 @@ class SpatialGP(GP):
     neighbours: NDArray[np.int64]
     weight: Matrix | None
     uses_out_of_bag: bool
+    left_out: Samples | None = None
     state_type: ClassVar[type[ForestState]] = SpatialState
 
     def init(self) -> SpatialState:
@@ -172,6 +176,8 @@ class SpatialGP(GP):
     def _out_of_bag(self, state: SpatialState, offered: Elites, samples: NDArray[np.int64]) -> Matrix:
         """Mean loss on the rows that each program's sample left out; in-bag if it left out none."""
         roots, position = np.unique(offered.root, return_inverse=True)
+        if self.left_out is not None:
+            return self._summed_out_of_bag(state, offered, roots, (position.ravel(), samples), self.left_out)
         n_rows = self.engine.n_rows
         n_at_once = max(1, int(OUTPUT_SHARE * self.engine.memory_budget / (N_COPIES * 8 * offered.root.size)))
         total, weight = np.zeros((2, offered.root.size))
@@ -191,6 +197,18 @@ class SpatialGP(GP):
             weight += w.sum(axis=1)
         with np.errstate(all="ignore"):
             error = np.where(weight > 0, total / weight, offered.error)
+        return np.where(np.isfinite(error) & np.isfinite(offered.error), error, np.inf)
+
+    def _summed_out_of_bag(
+        self, state: SpatialState, offered: Elites, roots: Ids, pairs: tuple[NDArray[np.intp], ...], left_out: Samples
+    ) -> Matrix:
+        """The same from sums over rows that are elsewhere; `pairs` are the program and the sample of each."""
+        slope, intercept = np.zeros((2, roots.size, left_out.total.size))
+        slope[pairs], intercept[pairs] = offered.slope, offered.intercept
+        scaling = Scaling(np.nan_to_num(slope), np.nan_to_num(intercept))
+        loss = self.loss.row_loss, self.loss.threshold
+        sums = self.engine.errors(state.forest, roots, scaling, left_out, *loss)
+        error = (sums / left_out.total)[pairs]
         return np.where(np.isfinite(error) & np.isfinite(offered.error), error, np.inf)
 
     def describe(self, state: SpatialState) -> dict[str, Any]:  # type: ignore[override]

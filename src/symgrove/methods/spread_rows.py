@@ -33,21 +33,30 @@ class RowReader(Protocol):
 
 
 class Facts(NamedTuple):
-    """Of some rows: how many there are, how features and targets are spread, and a sketch of each target."""
+    """Of some rows: how many there are, how features and targets are spread, a sketch of each target, weights."""
 
     n_rows: int
     features: Spreads
     targets: Spreads
     sketches: tuple[tuple[Sketch, ...], ...]
+    largest_weight: float = 1.0
 
     @classmethod
     def of(cls, rows: Rows, how: HowToPass) -> Facts:
         sketches = tuple((Sketch.of(y, rows.weight),) for y in rows.targets)
-        return cls(len(rows.X), Spreads.of(rows.X, rows.weight), Spreads.of(rows.targets.T, rows.weight), sketches)
+        largest = 1.0 if rows.weight is None else float(rows.weight.max())
+        features, targets = (Spreads.of(own, rows.weight) for own in (rows.X, rows.targets.T))
+        return cls(len(rows.X), features, targets, sketches, largest)
 
     def __add__(self, other: Facts) -> Facts:  # type: ignore[override]
         sketches = tuple(a + b for a, b in zip(self.sketches, other.sketches, strict=True))
-        return Facts(self.n_rows + other.n_rows, self.features + other.features, self.targets + other.targets, sketches)
+        return Facts(
+            self.n_rows + other.n_rows,
+            self.features + other.features,
+            self.targets + other.targets,
+            sketches,
+            max(self.largest_weight, other.largest_weight),
+        )
 
     def thinned(self) -> Facts:
         """With one sketch of each target."""
@@ -79,6 +88,7 @@ class Blocks:
     read: RowReader
     n_at_a_time: int = 0  # whose results are waited for together; 0: a block for each worker
     has_room: bool = True  # whether workers keep them
+    room: int = 0  # bytes that workers may keep of what is made of them
     passes: list[str] = field(default_factory=list)
 
     def map(
@@ -100,11 +110,11 @@ class Blocks:
 
 
 def _with_pieces(block: RowBlock, read: RowReader, function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(_Pieces(block, read), *arguments)
+    return function(Pieces(block, read), *arguments)
 
 
 @dataclass(frozen=True)
-class _Pieces:
+class Pieces:
     """Rows of a block, one piece after the other."""
 
     block: RowBlock
@@ -160,6 +170,7 @@ class SpreadRows:
     facts: Facts
     own_facts: Facts | None = None
     _fetched: _Fetched = field(default_factory=_Fetched)
+    _derived: dict[Any, Table] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -213,13 +224,25 @@ class SpreadRows:
 
     def _taken_now(self, rows: Places) -> Rows:
         ascending, order = np.unique(rows, return_inverse=True)
+        parts = [part for own in self.blocks.map(_taken, self.places_of_blocks(ascending)) for part in own]
+        return put_together(parts).take(order.ravel())
+
+    def places_of_blocks(self, ascending: Places) -> Each:
+        """For each block, which of its own rows these are."""
         ends = np.append(0, np.cumsum(self.sizes))
         cuts = np.searchsorted(ascending, ends)
-        places = Each(ascending[a:b] - first for a, b, first in zip(cuts, cuts[1:], ends, strict=False))
-        parts = [part for own in self.blocks.map(_taken, places) for part in own]
-        return _put_together(parts).take(order.ravel())
+        return Each(ascending[a:b] - first for a, b, first in zip(cuts, cuts[1:], ends, strict=False))
 
     # All of them
+
+    def derived(self, key: Any, function: Callable[..., Any], *arguments: Any) -> Table:
+        """A table of what a function makes of blocks, the same for all who ask by this key.
+
+        Rows themselves go, as soon as it is made, and are made again for who asks for them.
+        """
+        if key not in self._derived:
+            self._derived[key] = self.blocks.table.derive(function, *arguments, gives_up=True)
+        return self._derived[key]
 
     def fold(self, function: Callable[..., Sum], *arguments: Any, how: HowToPass) -> Sum:
         elsewhere = type(how)()
@@ -264,7 +287,7 @@ def look_at(blocks: Blocks) -> tuple[NDArray[np.intp], Facts]:
     return sizes, reduce(add, (own for own in found if own is not None))
 
 
-def _put_together(parts: Sequence[Rows]) -> Rows:
+def put_together(parts: Sequence[Rows]) -> Rows:
     """Rows of several, one after the other."""
     weight = (
         None if parts[0].weight is None else np.concatenate([part.weight for part in parts if part.weight is not None])

@@ -50,7 +50,7 @@ class TwoSEGP(GP):
         What programs are scored on.
     select : Selection
         Who survives.
-    whole : Samples
+    whole : Samples or None
         All training rows as one sample, for selections that look at single rows.
 
     Examples
@@ -71,7 +71,7 @@ class TwoSEGP(GP):
 
     samples: Samples
     select: Selection
-    whole: Samples
+    whole: Samples | None = None
     state_type: ClassVar[type[ForestState]] = TwoSEGPState
 
     def check_arrays(self, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> None:
@@ -110,6 +110,7 @@ class TwoSEGP(GP):
         seen = candidates if self._sees_candidates else candidates.errors
         n_cases = getattr(self.select, "n_cases", 0)
         if n_cases:
+            assert self.whole is not None
             n_rows = self.engine.n_rows
             rows = rng.choice(n_rows, size=min(n_cases, n_rows), replace=False)
             cases = row_errors(self.engine, forest, programs, self.whole, self.loss, rows)
