@@ -192,7 +192,7 @@ def test_passes_over_all_rows_are_few(monkeypatch, questions):
     ("given", "message"),
     [
         ({"loss": "absolute"}, "X is a dask collection, and the lines that loss='absolute' gives members"),
-        ({"engine": "cuda"}, "on the processors of workers; engine='cuda' is for rows in memory"),
+        ({"engine": "cuda"}, "by the processors of workers; engine='cuda' is for rows in memory"),
         ({"memory_budget": 10**5}, "memory_budget=100000 bytes is too small: a fit on 7000 rows needs at least"),
     ],
 )

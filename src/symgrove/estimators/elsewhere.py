@@ -92,7 +92,11 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
     if not is_elsewhere(X):
         yield X, y, sample_weight
         return
-    check_takes_elsewhere(estimator, X)
+    if not getattr(estimator, "takes_rows_elsewhere", False):
+        raise ValueError(
+            f"X is {described(X)}; {type(estimator).__name__} needs all rows in memory: pass arrays or frames, such as "
+            f"X.compute(), or take {TAKE_ROWS_ELSEWHERE}, which go through rows in blocks."
+        )
     if y is None and not isinstance(X, HostSource):
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
@@ -106,6 +110,7 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
         if source.n_rows <= MOST_ROWS and not isinstance(X, HostSource):
             yield _in_memory(X, y, sample_weight, cluster)
             return
+        check_can_evolve(estimator, X)
         with Table(cluster, source) as table:
             has_room = source.reads_again or source.keeps
             yield Elsewhere(_empty(X), _empty(y if y is not None else X.y), table, has_room, room), None, None
@@ -116,20 +121,14 @@ def evolves_elsewhere(estimator: Estimator) -> bool:
     return estimator.takes_rows_elsewhere and estimator.evolves_programs
 
 
-def check_takes_elsewhere(estimator: Estimator, X: Any) -> None:
-    """Refuse what needs all rows in the memory of this process."""
-    name = type(estimator).__name__
-    if not getattr(estimator, "takes_rows_elsewhere", False):
-        raise ValueError(
-            f"X is {described(X)}; {name} needs all rows in memory: pass arrays or frames, such as X.compute(), or "
-            f"take {TAKE_ROWS_ELSEWHERE}, which go through rows in blocks."
-        )
+def check_can_evolve(estimator: Estimator, X: Any) -> None:
+    """Refuse parameters that need all rows in the memory of this process."""
     if not evolves_elsewhere(estimator):
         return
     if estimator.engine not in (DEFAULT, ELSEWHERE):
         raise ValueError(
-            f"X is {described(X)}, whose rows {name} evaluates on the processors of workers; engine="
-            f"{estimator.engine!r} is for rows in memory. Leave it {DEFAULT!r}."
+            f"X is {described(X)}, on whose rows {type(estimator).__name__} evolves by the processors of workers; "
+            f"engine={estimator.engine!r} is for rows in memory. Leave it {DEFAULT!r}."
         )
     own = estimator.get_params(deep=False)
     loss = own.get("loss")
