@@ -85,7 +85,7 @@ def crossed(k: int) -> int:
 def models(n_rows: int) -> dict[str, Any]:
     """What is fitted."""
     X, y = make_friedman1(n_rows, 20, random_state=0)
-    shared = {"engine": "dask", "random_state": 0}
+    shared: dict[str, Any] = {"engine": "dask", "random_state": 0}
     two_segp = sg.TwoSEGPRegressor(generations=6, n_estimators=20, population_size=200, **shared)
     classic = sg.ClassicGPRegressor(generations=6, population_size=200, **shared)
     return {type(model).__name__: model.fit(X, y).predict(X[:1000]) for model in (two_segp, classic)}
