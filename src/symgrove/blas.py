@@ -114,6 +114,6 @@ def on_one_thread(function: Callable[..., Result], *arguments: Any) -> Result:
             return result
 
 
-def product(a: Any, b: Any) -> Any:
+def product(a: Any, b: Any, out: Any = None) -> Any:
     """Matrix product, its sums in the same order always."""
-    return on_one_thread(np.matmul, a, b)
+    return on_one_thread(np.matmul, a, b) if out is None else on_one_thread(np.matmul, a, b, out)

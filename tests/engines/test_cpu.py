@@ -222,3 +222,22 @@ def test_a_forked_worker_can_go_on_with_the_parents_engine():
 def test_bad_parameters_get_a_clear_error(arguments, message):
     with pytest.raises(ValueError, match=message):
         CpuEngine(make_dataset(np.ones((3, 1)), np.ones(3)), PRIMITIVES, **arguments)
+
+
+def test_room_of_a_workspace_is_used_again():
+    own = workspace.Workspace(3, 2, 100, np.dtype(np.float64))
+    first = own.room("weights", (4, 10), np.dtype(np.float64))
+    assert np.shares_memory(first, own.room("weights", (5, 6), np.dtype(np.float64)))
+    assert not np.shares_memory(first, own.room("others", (4, 10), np.dtype(np.float64)))
+    larger = own.room("weights", (9, 10), np.dtype(np.float64))
+    assert larger.shape == (9, 10) and larger.flags.c_contiguous
+    assert own.room("weights", (2, 3), np.dtype(np.float32)).dtype == np.float32
+
+
+def test_weights_written_to_given_memory_are_those_made_anew():
+    counts, row_weight = np.array([[0, 2, 1], [1, 0, 3]], dtype=np.uint8), np.array([0.5, 1.0, 0.25])
+    with CpuEngine(make_dataset(np.ones((3, 1)), [1.0, 2.0, 3.0]), PRIMITIVES) as engine:
+        for samples in (engine.prepare(counts), engine.prepare(counts, row_weight)):
+            out = np.full((2, 2), np.nan)
+            assert samples.of_rows(slice(1, 3), out=out) is out
+            np.testing.assert_array_equal(out, samples.of_rows(slice(1, 3)))

@@ -49,6 +49,19 @@ class Pass(Protocol):
         ...
 
 
+def _weights(samples: Samples, rows: slice, workspace: Workspace) -> Float:
+    """Weights on a panel, (n_samples, n_rows)."""
+    shape = samples.total.size, rows.stop - rows.start
+    return samples.of_rows(rows, out=workspace.room("weights", shape, samples.dtype))
+
+
+def _weights_by_row(samples: Samples, rows: slice, workspace: Workspace, dtype: np.dtype[Any]) -> Float:
+    """Weights on a panel, (n_rows, n_samples), contiguous."""
+    out = workspace.room("weights by row", (rows.stop - rows.start, samples.total.size), dtype)
+    out[:] = _weights(samples, rows, workspace).T
+    return out
+
+
 class MomentSums(NamedTuple):
     """Partial moments: sums (3, n_programs, n_samples) and the bits of the largest distance from the shift."""
 
@@ -99,6 +112,7 @@ class MomentPass:
         self.dtype = target.dtype
         self.n_columns = 3 * samples.total.size
         self.centre = centre
+        self._spare: list[NDArray[np.float64]] = []  # sums that were merged: fresh memory costs page faults
 
     def start(self, values: Float, n_rows: int) -> None:
         centre = found_centre(values, n_rows) if self.centre is None else self.centre
@@ -112,18 +126,21 @@ class MomentPass:
         evaluation_kernels.centre_and_square(
             workspace.values, n_rows, self.shift, self.inverse_scale, bits, workspace.squares
         )
-        weights = np.empty((2 * n_samples, n_rows), dtype=self.dtype)
-        evaluation_kernels.weigh_target(self.samples.of_rows(rows), self.target[rows], weights)
-        sums = np.empty((3, n_programs, n_samples))
+        weights = workspace.room("weights and targets", (2 * n_samples, n_rows), self.dtype)
+        evaluation_kernels.weigh_target(_weights(self.samples, rows, workspace), self.target[rows], weights)
+        both = workspace.room("first and cross", (n_programs, 2 * n_samples), self.dtype)
+        second = workspace.room("second", (n_programs, n_samples), self.dtype)
+        sums = self._spare.pop() if self._spare else np.empty((3, n_programs, n_samples))
         with np.errstate(all="ignore"):  # outputs that are not finite are found by their reach
-            products = product(workspace.values[:, :n_rows], weights.T)
-            sums[0], sums[1] = products[:, :n_samples], products[:, n_samples:]
-            sums[2] = product(workspace.squares[:, :n_rows], weights[:n_samples].T)
+            product(workspace.values[:, :n_rows], weights.T, both)
+            product(workspace.squares[:, :n_rows], weights[:n_samples].T, second)
+        sums[0], sums[1], sums[2] = both[:, :n_samples], both[:, n_samples:], second
         return MomentSums(sums, bits)
 
     def merge(self, total: MomentSums, partial: MomentSums) -> None:
         np.add(total.sums, partial.sums, out=total.sums)
         np.maximum(total.reach_bits, partial.reach_bits, out=total.reach_bits)
+        self._spare.append(partial.sums)
 
 
 class ExactSums(NamedTuple):
@@ -154,7 +171,7 @@ class ExactMomentPass:
         """Nothing is learnt from the first panel."""
 
     def reduce(self, workspace: Workspace, rows: slice) -> ExactSums:
-        weights = self.samples.of_rows(rows)
+        weights = _weights(self.samples, rows, workspace)
         n_rows = rows.stop - rows.start
         sums, reach = np.empty((3, *self.shift.shape)), np.empty(self.shift.shape)
         evaluation_kernels.sum_exact(
@@ -188,7 +205,7 @@ class ErrorPass:
         """Nothing is learnt from the first panel."""
 
     def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
-        weights = np.ascontiguousarray(self.samples.of_rows(rows).T, dtype=self.dtype)
+        weights = _weights_by_row(self.samples, rows, workspace, self.dtype)
         room = np.empty(self.n_columns, dtype=self.dtype)
         sums = np.empty((workspace.n_roots, self.n_columns))
         outputs = workspace.values, rows.stop - rows.start, self.slope, self.intercept
@@ -219,7 +236,7 @@ class DeviationPass:
         """Nothing is learnt from the first panel."""
 
     def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
-        weights = np.ascontiguousarray(self.samples.of_rows(rows).T, dtype=np.float64)
+        weights = _weights_by_row(self.samples, rows, workspace, np.dtype(np.float64))
         shape = float(self.loss.above), float(self.loss.below), float(self.loss.delta)
         sums = np.empty((workspace.n_roots, self.n_columns))
         outputs = workspace.values, rows.stop - rows.start, self.slope, self.intercept
@@ -247,7 +264,7 @@ class OwnErrorPass:
         """Nothing is learnt from the first panel."""
 
     def reduce(self, workspace: Workspace, rows: slice) -> NDArray[np.float64]:
-        weights = np.ascontiguousarray(self.samples.of_rows(rows).T, dtype=np.float64)
+        weights = _weights_by_row(self.samples, rows, workspace, np.dtype(np.float64))
         n_rows = rows.stop - rows.start
         room = np.empty((3, max(1, TILE_SIZE // self.n_columns), self.n_columns))
         sums = np.empty((workspace.n_roots, self.n_columns))

@@ -64,9 +64,16 @@ class Samples(NamedTuple):
         """All weights, (n_samples, n_rows): for few rows."""
         return self.of_rows(slice(None))
 
-    def of_rows(self, rows: slice, samples: Any = slice(None)) -> NDArray[np.floating]:
+    def of_rows(
+        self, rows: slice, samples: Any = slice(None), out: NDArray[np.floating] | None = None
+    ) -> NDArray[np.floating]:
         """Weights on a range of rows, (n_samples, n_rows of the range), of all samples or some; (n_rows,) of one."""
-        found: NDArray[np.floating] = self.counts[samples, rows].astype(self.dtype)
+        found: NDArray[np.floating]
+        if out is None:
+            found = self.counts[samples, rows].astype(self.dtype)
+        else:
+            found = out
+            found[:] = self.counts[samples, rows]
         if self.row_weight is not None:
             found *= self.row_weight[rows]
         return found
