@@ -230,7 +230,8 @@ def test_room_of_a_workspace_is_used_again():
     assert np.shares_memory(first, own.room("weights", (5, 6), np.dtype(np.float64)))
     assert not np.shares_memory(first, own.room("others", (4, 10), np.dtype(np.float64)))
     larger = own.room("weights", (9, 10), np.dtype(np.float64))
-    assert larger.shape == (9, 10) and larger.flags.c_contiguous
+    assert larger.shape == (9, 10)
+    assert larger.flags.c_contiguous
     assert own.room("weights", (2, 3), np.dtype(np.float32)).dtype == np.float32
 
 
