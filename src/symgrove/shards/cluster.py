@@ -13,8 +13,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-SECONDS_BETWEEN_CHECKS = 0.2  # of whoever watches
-SECONDS_BETWEEN_LOOKS = 0.5  # whether workers are still there
+from symgrove.shards.quick_calls import SECONDS_BETWEEN_CHECKS, SECONDS_BETWEEN_LOOKS, QuickCalls
+
 SECONDS_FOR_WORKERS = 60  # that new ones may take to come
 SECONDS_TO_COLLECT = 5  # results, before looking whether their workers are still there
 LARGE_BYTES = 1 << 20  # of arguments: they are sent first, and not with the task
@@ -52,6 +52,7 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self._quick = QuickCalls(client)
         self._names = (f"symgrove-{uuid4().hex}-{i}" for i in count())
 
     def workers(self, check: Check | None = None) -> dict[str, int]:
@@ -88,22 +89,37 @@ class Cluster:
 
         `check` is called often; if it raises, the calls are given up.
         """
+        large = {worker for worker, given in arguments.items() if n_bytes(given) > LARGE_BYTES}
+        small = {worker: given for worker, given in arguments.items() if worker not in large}
+        results: dict[str, Any] = self._quick.ask(function, small, check)
+        left = {worker: given for worker, given in arguments.items() if worker not in results}
+        if left:
+            results |= self._call_as_tasks(function, left, check, large)
+            self._quick.allow()
+        return {worker: results[worker] for worker in arguments}
+
+    def _call_as_tasks(
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[str, tuple[Any, ...]],
+        check: Check | None,
+        large: set[str],
+    ) -> dict[str, Any]:
         results: dict[str, Any] = {}
         futures: dict[str, Any] = {}
         try:
             for worker, given in arguments.items():
-                sent = self.send(worker, given) if n_bytes(given) > LARGE_BYTES else given
+                sent = self.send(worker, given) if worker in large else given
                 if isinstance(sent, Lost):
                     results[worker] = sent
                     continue
                 how = {"workers": [worker], "pure": False, "key": next(self._names)}
                 packed = sent if sent is not given else list(given)
                 futures[worker] = self.client.submit(_apply, function, packed, **how)
-            results |= self._wait(futures, check)
+            return results | self._wait(futures, check)
         except BaseException:
             self.client.cancel(list(futures.values()))
             raise
-        return {worker: results[worker] for worker in arguments}
 
     def send(self, worker: str, value: Any) -> Any:
         """Bring something large to a worker; a future of it, or `Lost`."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, finalize
 
 from symgrove.shards.blocks import RowBlock
+from symgrove.shards.quick_calls import this_worker
 
 SOURCE = ""  # the name of what a source made
 
@@ -162,13 +163,9 @@ def each(
 
 
 def _holding(source: str) -> Holding:
-    from distributed import get_worker
-
     with _lock:
-        return _holdings.setdefault(get_worker(), {}).setdefault(source, Holding())
+        return _holdings.setdefault(this_worker(), {}).setdefault(source, Holding())
 
 
 def _n_threads() -> int:
-    from distributed import get_worker
-
-    return int(get_worker().state.nthreads)
+    return int(this_worker().state.nthreads)
