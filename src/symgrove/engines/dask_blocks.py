@@ -49,8 +49,10 @@ class HeldBlock:
     def vectors(self, chosen: ChosenVectors) -> Handle:
         """Vectors of the block's engine."""
         parts = [self.made[number] for number in chosen.numbers]
-        first = np.cumsum([0, *map(len, parts)])[:-1]
-        found = reduce(add, parts)[first[chosen.part] + chosen.row]
+        found = reduce(add, parts)
+        if chosen.part is not None:
+            first = np.cumsum([0, *map(len, parts)])[:-1]
+            found = found[first[chosen.part] + chosen.row]
         return found if chosen.centre is None else found.standardized(chosen.centre, chosen.spread)
 
     def resolved(self, argument: Any) -> Any:

@@ -16,11 +16,11 @@ from symgrove.forest.primitives import PrimitiveSet
 
 
 class ChosenVectors(NamedTuple):
-    """Vectors of a block: of those with these numbers, part by part, some rows; read as (x - centre) / spread."""
+    """Vectors of a block: of those with these numbers, part by part, some rows or all; read as (x - centre) / spread."""
 
     numbers: tuple[int, ...]
-    part: NDArray[np.integer]
-    row: NDArray[np.integer]
+    part: NDArray[np.integer] | None
+    row: NDArray[np.integer] | None
     centre: Matrix | None
     spread: Matrix | None
 

@@ -148,6 +148,9 @@ class DaskVectors:
     @property
     def chosen(self) -> ChosenVectors:
         """As workers understand it."""
+        (first, *others) = self.parts
+        if not others and np.array_equal(self.row, np.arange(first.size)):
+            return ChosenVectors((first.origin.number,), None, None, self.centre, self.spread)
         numbers = tuple(own.origin.number for own in self.parts)
         small = np.int16 if len(numbers) < np.iinfo(np.int16).max else np.int32
         return ChosenVectors(numbers, self.part.astype(small), self.row, self.centre, self.spread)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from threading import local
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ ROWS_AT_A_TIME = 1024
 VECTORS_OF_A_TASK = 128
 ROWS_OF_A_DISTANCE = 256  # whose vectors stay in the first-level cache
 VALUES_OF_A_CALL = 1 << 14  # that an element-wise function sees at a time
+LARGEST_ROOM = 1 << 17  # numbers that a thread keeps room for
 NO_PLACES = Places(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.empty(0), np.empty(0))
 
 
@@ -198,9 +200,8 @@ def products(
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
         own_tasks = np.array(own, dtype=np.intp).reshape(-1, 3)
-        room = np.empty(
-            (resident_kernels.FIRST_LEFT + -(-n_left // 4) * 4, min(ROWS_AT_A_TIME, left.n_rows) + ROW_PADDING)
-        )
+        n_rows = min(ROWS_AT_A_TIME, left.n_rows) + ROW_PADDING
+        room = _room("products", (resident_kernels.FIRST_LEFT + -(-n_left // 4) * 4, n_rows))
         for rows in _blocks(left.n_rows):
             check()
             resident_kernels.multiply(
@@ -263,7 +264,7 @@ def distances(
 
     def work(own: list[Any], check: Callable[[], None]) -> None:
         some = slice(own[0], own[-1] + 1)
-        room = np.empty((-(-k // 4) * 4 + 4, ROWS_OF_A_DISTANCE + ROW_PADDING))
+        room = _room("distances", (-(-k // 4) * 4 + 4, ROWS_OF_A_DISTANCE + ROW_PADDING))
         for rows in _blocks(vectors.n_rows):
             check()
             resident_kernels.measure(
@@ -291,7 +292,7 @@ def apply(share_out: ShareOut, function: Function, vectors: tuple[PlacedVectors,
         for rows in _blocks(vectors[0].n_rows):
             check()
             for some in own:
-                arrays = [fetch(v[np.arange(*some.indices(len(v)))], rows) for v in vectors]
+                arrays = _fetch_sets(vectors, some, rows)
                 with np.errstate(all="ignore"):
                     out[some, rows] = function(*arrays)
 
@@ -310,13 +311,13 @@ def sums(
         for rows in _blocks(vectors[0].n_rows):
             check()
             for some in own:
-                part = np.arange(*some.indices(out.size))
-                arrays = [fetch(v[part], rows) for v in vectors]
+                arrays = _fetch_sets(vectors, some, rows)
                 with np.errstate(all="ignore"):
                     values = function(*arrays)
                     if weights is not None:
-                        W = fetch(weights[part], rows)
-                        values = np.where(W != 0, values * W, 0.0)
+                        (W,) = _fetch_sets((weights,), some, rows, "weights")
+                        values = np.multiply(values, W, out=_room("weighted", W.shape))
+                        values[W == 0] = 0.0
                     out[some] += values.sum(axis=1)
 
     share_out(work, _calls(out.size, vectors[0].n_rows))
@@ -355,6 +356,27 @@ def fetch(vectors: PlacedVectors, rows: slice | None = None) -> Matrix:
     out = np.empty((len(vectors), stop - start))
     resident_kernels.gather(vectors.places, np.arange(len(vectors)), start, out)
     return out
+
+
+def _fetch_sets(vectors: tuple[PlacedVectors, ...], some: slice, rows: slice, name: str = "set") -> list[Matrix]:
+    """A range of vectors of each set on a range of rows, in memory that is soon used again."""
+    n = some.stop - some.start
+    index = np.arange(some.start, some.stop)
+    found = [_room(f"{name} {i}", (n, rows.stop - rows.start)) for i in range(len(vectors))]
+    for own, out in zip(vectors, found, strict=True):
+        resident_kernels.gather(own.places, index, rows.start, out)
+    return found
+
+
+def _room(name: str, shape: tuple[int, int]) -> Matrix:
+    """Memory that calls on this thread use again: fresh memory costs page faults. What it held is lost."""
+    n = shape[0] * shape[1]
+    if n > LARGEST_ROOM:
+        return np.empty(shape)
+    rooms: dict[str, Matrix] = _of_thread.__dict__
+    if name not in rooms:
+        rooms[name] = np.empty(LARGEST_ROOM)  # pages that nobody writes to take no memory
+    return rooms[name][:n].reshape(shape)
 
 
 def _mend(
@@ -445,3 +467,6 @@ def _calls(n_vectors: int, n_rows: int) -> list[slice]:
     """Ranges of vectors whose blocks an element-wise function sees at a time."""
     n_at_once = max(1, VALUES_OF_A_CALL // min(n_rows, ROWS_AT_A_TIME))
     return [slice(i, min(i + n_at_once, n_vectors)) for i in range(0, n_vectors, n_at_once)]
+
+
+_of_thread = local()
