@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import pairwise
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +18,7 @@ from symgrove.engines.dask_messages import ChosenVectors, Message, Numbered, Pic
 from symgrove.engines.forest_mirror import Mirror, NewNodes, Replaced
 from symgrove.engines.passes import FoundCentre
 from symgrove.engines.program_engine import PartOfRows
+from symgrove.engines.resident import joined
 from symgrove.engines.workspace import PANEL_ROWS, Workspaces
 from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.moments import Samples, Target
@@ -48,12 +47,10 @@ class HeldBlock:
 
     def vectors(self, chosen: ChosenVectors) -> Handle:
         """Vectors of the block's engine."""
-        parts = [self.made[number] for number in chosen.numbers]
-        found = reduce(add, parts)
-        if chosen.part is not None:
-            first = np.cumsum([0, *map(len, parts)])[:-1]
-            found = found[first[chosen.part] + chosen.row]
-        return found if chosen.centre is None else found.standardized(chosen.centre, chosen.spread)
+        found = joined([self.made[number] for number in chosen.numbers], chosen.which)
+        if chosen.centre is None or chosen.spread is None:
+            return found
+        return found.standardized(chosen.centre, chosen.spread)
 
     def resolved(self, argument: Any) -> Any:
         """An argument with what it refers to."""
@@ -201,13 +198,14 @@ class MomentSum(NamedTuple):
 
 
 def _add(a: Matrix, b: Matrix) -> Matrix:
+    """The sum, in the memory of the first: nobody reads that again. What came over a network is read-only."""
     with np.errstate(all="ignore"):
-        return a + b
+        return np.add(a, b, out=a if a.flags.writeable else None)
 
 
 def _add_moments(a: MomentSum, b: MomentSum) -> MomentSum:
     with np.errstate(all="ignore"):
-        return MomentSum(a.sums + b.sums, np.maximum(a.reach, b.reach), a.centre)
+        return MomentSum(_add(a.sums, b.sums), np.maximum(a.reach, b.reach), a.centre)
 
 
 def _moments(

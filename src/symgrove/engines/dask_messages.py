@@ -16,11 +16,10 @@ from symgrove.forest.primitives import PrimitiveSet
 
 
 class ChosenVectors(NamedTuple):
-    """Vectors of a block: of those with these numbers, part by part, some rows or all; read as (x - centre) / spread."""
+    """Vectors of a block: of those with these numbers, one after the other, all or some, as (x - centre) / spread."""
 
     numbers: tuple[int, ...]
-    part: NDArray[np.integer] | None
-    row: NDArray[np.integer] | None
+    which: NDArray[np.integer] | None
     centre: Matrix | None
     spread: Matrix | None
 
@@ -103,6 +102,11 @@ class Message(NamedTuple):
     dropped: tuple[int, ...]
     missed: Missed = Missed()
 
+    def widened(self) -> Message:
+        """The same with positions as kernels take them."""
+        commands = tuple(own._replace(arguments=widened(own.arguments)) for own in self.commands)
+        return self._replace(commands=commands, arguments=widened(self.arguments))
+
     def needs(self) -> set[int]:
         """What must be there before."""
         made = {command.number for command in self.commands}
@@ -136,6 +140,16 @@ class Numbered(NamedTuple):
     """The number of what a question is about: samples, or numbers of rows."""
 
     number: int
+
+
+def widened(argument: Any) -> Any:
+    """An argument with positions of the type that kernels take: once for all blocks of a worker."""
+    if isinstance(argument, ChosenVectors):
+        return argument._replace(which=widened(argument.which))
+    if type(argument) is tuple:
+        return tuple(map(widened, argument))
+    is_index = isinstance(argument, np.ndarray) and argument.dtype in (np.int16, np.int32)
+    return argument.astype(np.intp) if is_index else argument
 
 
 def numbers_in(arguments: Any) -> Iterator[int]:

@@ -148,12 +148,11 @@ class DaskVectors:
     @property
     def chosen(self) -> ChosenVectors:
         """As workers understand it."""
-        (first, *others) = self.parts
-        if not others and np.array_equal(self.row, np.arange(first.size)):
-            return ChosenVectors((first.origin.number,), None, None, self.centre, self.spread)
         numbers = tuple(own.origin.number for own in self.parts)
-        small = np.int16 if len(numbers) < np.iinfo(np.int16).max else np.int32
-        return ChosenVectors(numbers, self.part.astype(small), self.row, self.centre, self.spread)
+        sizes = [own.size for own in self.parts]
+        index = np.cumsum([0, *sizes])[:-1][self.part] + self.row
+        is_all = np.array_equal(index, np.arange(sum(sizes)))
+        return ChosenVectors(numbers, None if is_all else index.astype(np.int32), self.centre, self.spread)
 
 
 def _or(values: Matrix | None, otherwise: float, n: int) -> Matrix:

@@ -29,6 +29,7 @@ def perform(blocks: list[RowBlock], context: Context, message: Message, own: lis
         return [Lacking(worker is None, is_behind, missing)] * len(blocks)
     known = worker
     known.centre = None
+    message = message.widened()
     if message.question == "moments":
         forest_roots = message.arguments[0]
         known.centre = known.panel.centres(known.forest, forest_roots)

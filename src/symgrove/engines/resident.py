@@ -87,6 +87,20 @@ class PlacedVectors:
         return replace(self, places=places)
 
 
+def joined(parts: list[PlacedVectors], index: NDArray[np.integer] | None) -> PlacedVectors:
+    """The vectors of an index among all of the parts, which are one after the other; None: all."""
+    first, *others = parts
+    columns = (
+        list(first.places)
+        if not others
+        else [np.concatenate(own) for own in zip(*(p.places for p in parts), strict=True)]
+    )
+    if index is not None:
+        columns = [own[index] for own in columns]
+    owners = first.owners + tuple(owner for part in others for owner in part.owners)
+    return replace(first, places=Places(*columns), owners=owners)
+
+
 def vectors_at(address: NDArray[np.int64], dtype: np.dtype[Any], n_rows: int, *owners: Any) -> PlacedVectors:
     """Vectors of a dtype at these addresses."""
     k = address.size
