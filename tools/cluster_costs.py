@@ -1,10 +1,12 @@
 """What a cluster costs: bytes that travel in a generation, and seconds of fits on the CPU engine, one worker and two.
 
     python tools/cluster_costs.py docs/results/cluster.jsonl                        # all of it: an hour on two cores
-    python tools/cluster_costs.py rows.jsonl --parts traffic --rows 100000 1000000
+    python tools/cluster_costs.py rows.jsonl --parts traffic --rows 100000 1000000 10000000 --methods 2SEGP
+    python tools/cluster_costs.py rows.jsonl --parts seconds --rows 2000000 --generations 12 --repeats 3
 
-Bytes are those of what is sent to workers and of what they answer, pickled as Dask pickles them. Seconds are the least
-of some fits in turns, because other programs may run beside them.
+Bytes are those of what is sent to workers and of what they answer, pickled as Dask pickles them. Fits are made in
+turns, because other programs may run beside them: of seconds the least and the median are given, by the clock and of
+the processors of all processes. Ten million rows of float64 take about 12 GB; `--dtype float32` takes half.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
-from distributed import Client, LocalCluster
+import psutil
+from distributed import Client, LocalCluster, get_client
 from distributed.protocol.pickle import dumps
 from sklearn.datasets import make_friedman1
 
@@ -81,9 +85,18 @@ def workers(n: int) -> Iterator[None]:
         yield
 
 
-def traffic(method: str, n_rows: int, n_workers: int, generations: int) -> dict[str, Any]:
+def data(n_rows: int, dtype: str) -> tuple[Any, Any]:
+    """The rows of Friedman's first function, made a million at a time: one array of them is all the memory it takes."""
+    X, y = np.empty((n_rows, N_FEATURES), dtype=dtype), np.empty(n_rows)
+    for i, start in enumerate(range(0, n_rows, 1_000_000)):
+        some = slice(start, min(start + 1_000_000, n_rows))
+        X[some], y[some] = make_friedman1(some.stop - some.start, N_FEATURES, random_state=i)
+    return X, y
+
+
+def traffic(method: str, n_rows: int, n_workers: int, generations: int, dtype: str) -> dict[str, Any]:
     """Bytes of a generation, after the first two."""
-    X, y = make_friedman1(n_rows, N_FEATURES, random_state=0)
+    X, y = data(n_rows, dtype)
     meter, seen = Meter(), []
 
     def note(progress: Any) -> None:
@@ -95,24 +108,61 @@ def traffic(method: str, n_rows: int, n_workers: int, generations: int) -> dict[
     return {"sent": round(sent), "received": round(received), "calls": n_calls}
 
 
-def seconds(method: str, n_rows: int, generations: int, repeats: int) -> dict[str, float]:
-    """Of fits on the CPU engine with one thread, one worker, and two, in turns."""
-    X, y = make_friedman1(n_rows, N_FEATURES, random_state=0)
-    found: dict[str, list[float]] = {"cpu": [], "1 worker": [], "2 workers": [], "warm-up": []}
+class Clock:
+    """Seconds since it was made, by the clock and of the processors of some processes; marks of generations."""
 
-    def fit(name: str, engine: str, n_rows: int) -> None:
-        start = time.perf_counter()
-        METHODS[method](generations=generations, engine=engine).fit(X[:n_rows], y[:n_rows])
-        found[name].append(time.perf_counter() - start)
+    def __init__(self, pids: list[int]) -> None:
+        self._processes = [psutil.Process(pid) for pid in pids]
+        self._start = self._now()
+        self.marks: list[tuple[float, float]] = []
+
+    def _now(self) -> tuple[float, float]:
+        times = [process.cpu_times() for process in self._processes]
+        return time.perf_counter(), sum(own.user + own.system for own in times)
+
+    def mark(self, progress: Any = None) -> tuple[float, float]:
+        """Take note of the time."""
+        now = self._now()
+        self.marks.append((now[0] - self._start[0], now[1] - self._start[1]))
+        return self.marks[-1]
+
+
+def seconds(method: str, n_rows: int, generations: int, repeats: int, dtype: str) -> dict[str, Any]:
+    """Of fits on the CPU engine with one thread, one worker, and two, in turns."""
+    X, y = data(n_rows, dtype)
+    found: dict[str, list[dict[str, float]]] = {"cpu": [], "1 worker": [], "2 workers": []}
+
+    def fit(name: str, engine: str, pids: list[int]) -> None:
+        METHODS[method](generations=2, engine=engine).fit(X[:5000], y[:5000])  # compiled code is loaded
+        clock = Clock([os.getpid(), *pids])
+        METHODS[method](generations=generations, engine=engine, callbacks=[clock.mark]).fit(X, y)
+        whole, (first, last) = clock.mark(), (clock.marks[1], clock.marks[-2])
+        each = [(last[i] - first[i]) / (len(clock.marks) - 3) for i in range(2)]
+        found[name].append(
+            {
+                "clock": whole[0],
+                "processors": whole[1],
+                "clock a generation": each[0],
+                "processors a generation": each[1],
+            }
+        )
 
     for _ in range(repeats):
-        fit("cpu", "cpu", n_rows)
+        fit("cpu", "cpu", [])
         for n_workers, name in ((1, "1 worker"), (2, "2 workers")):
             with workers(n_workers):
-                fit("warm-up", "dask", 5000)  # compiled code is loaded
-                fit(name, "dask", n_rows)
-    del found["warm-up"]
-    return {name: round(min(own), 2) for name, own in found.items()}
+                fit(name, "dask", list(get_client().run(os.getpid).values()))
+    least = {name: {key: round(min(own[key] for own in fits), 2) for key in fits[0]} for name, fits in found.items()}
+    middle = {
+        name: {key: round(median(own[key] for own in fits), 2) for key in fits[0]} for name, fits in found.items()
+    }
+    keys = ("clock", "processors", "clock a generation", "processors a generation")
+    return {
+        "least": least,
+        "median": middle,
+        "one worker to cpu": {key: round(least["1 worker"][key] / least["cpu"][key], 3) for key in keys},
+        "one worker to two": {key: round(least["1 worker"][key] / least["2 workers"][key], 3) for key in keys},
+    }
 
 
 def main() -> None:
@@ -125,6 +175,7 @@ def main() -> None:
     parser.add_argument("--workers", nargs="+", type=int, default=[2], help="of traffic")
     parser.add_argument("--generations", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--dtype", choices=["float32", "float64"], default="float64", help="of the rows")
     given = parser.parse_args()
     with given.file.open("a") as out:
         for part in given.parts:
@@ -133,12 +184,10 @@ def main() -> None:
                     for n in given.workers if part == "traffic" else [0]:
                         own = {"part": part, "method": method, "n_rows": n_rows, "generations": given.generations}
                         if part == "traffic":
-                            own |= {"n_workers": n, **traffic(method, n_rows, n, given.generations)}
+                            own |= {"n_workers": n, **traffic(method, n_rows, n, given.generations, given.dtype)}
                         else:
-                            own |= {
-                                "n_cpus": os.cpu_count(),
-                                **seconds(method, n_rows, given.generations, given.repeats),
-                            }
+                            some = given.generations, given.repeats, given.dtype
+                            own |= {"n_cpus": os.cpu_count(), **seconds(method, n_rows, *some)}
                         out.write(json.dumps(own) + "\n")
                         out.flush()
 
