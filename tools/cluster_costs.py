@@ -6,7 +6,8 @@
 
 Bytes are those of what is sent to workers and of what they answer, pickled as Dask pickles them. Fits are made in
 turns, because other programs may run beside them: of seconds the least and the median are given, by the clock and of
-the processors of all processes. Ten million rows of float64 take about 12 GB; `--dtype float32` takes half.
+the processors of all processes. Rows are of float64 and programs of the type that is the
+method's default, unless `--dtype` says otherwise: ten million rows of float64 take about 12 GB, of float32 half.
 """
 
 from __future__ import annotations
@@ -85,25 +86,26 @@ def workers(n: int) -> Iterator[None]:
         yield
 
 
-def data(n_rows: int, dtype: str) -> tuple[Any, Any]:
+def data(n_rows: int, dtype: str | None) -> tuple[Any, Any]:
     """The rows of Friedman's first function, made a million at a time: one array of them is all the memory it takes."""
-    X, y = np.empty((n_rows, N_FEATURES), dtype=dtype), np.empty(n_rows)
+    X, y = np.empty((n_rows, N_FEATURES), dtype=dtype or "float64"), np.empty(n_rows)
     for i, start in enumerate(range(0, n_rows, 1_000_000)):
         some = slice(start, min(start + 1_000_000, n_rows))
         X[some], y[some] = make_friedman1(some.stop - some.start, N_FEATURES, random_state=i)
     return X, y
 
 
-def traffic(method: str, n_rows: int, n_workers: int, generations: int, dtype: str) -> dict[str, Any]:
+def traffic(method: str, n_rows: int, n_workers: int, generations: int, dtype: str | None) -> dict[str, Any]:
     """Bytes of a generation, after the first two."""
     X, y = data(n_rows, dtype)
+    own = {} if dtype is None else {"dtype": dtype}
     meter, seen = Meter(), []
 
     def note(progress: Any) -> None:
         seen.append((meter.sent, meter.received, meter.n_calls))
 
     with workers(n_workers), meter.reading():
-        METHODS[method](generations=generations, engine="dask", callbacks=[note]).fit(X, y)
+        METHODS[method](generations=generations, engine="dask", callbacks=[note], **own).fit(X, y)
     sent, received, n_calls = ((np.array(seen[-1]) - seen[2]) / (len(seen) - 3)).tolist()
     return {"sent": round(sent), "received": round(received), "calls": n_calls}
 
@@ -120,24 +122,25 @@ class Clock:
         times = [process.cpu_times() for process in self._processes]
         return time.perf_counter(), sum(own.user + own.system for own in times)
 
-    def mark(self, progress: Any = None) -> tuple[float, float]:
-        """Take note of the time."""
+    def mark(self, progress: Any = None) -> None:
+        """Take note of the time; a callback that returns something would end the fit."""
         now = self._now()
         self.marks.append((now[0] - self._start[0], now[1] - self._start[1]))
-        return self.marks[-1]
 
 
-def seconds(method: str, n_rows: int, generations: int, repeats: int, dtype: str) -> dict[str, Any]:
+def seconds(method: str, n_rows: int, generations: int, repeats: int, dtype: str | None) -> dict[str, Any]:
     """Of fits on the CPU engine with one thread, one worker, and two, in turns."""
     X, y = data(n_rows, dtype)
+    own = {} if dtype is None else {"dtype": dtype}
     found: dict[str, list[dict[str, float]]] = {"cpu": [], "1 worker": [], "2 workers": []}
 
     def fit(name: str, engine: str, pids: list[int]) -> None:
-        METHODS[method](generations=2, engine=engine).fit(X[:5000], y[:5000])  # compiled code is loaded
+        METHODS[method](generations=2, engine=engine, **own).fit(X[:5000], y[:5000])  # compiled code is loaded
         clock = Clock([os.getpid(), *pids])
-        METHODS[method](generations=generations, engine=engine, callbacks=[clock.mark]).fit(X, y)
-        whole, (first, last) = clock.mark(), (clock.marks[1], clock.marks[-2])
-        each = [(last[i] - first[i]) / (len(clock.marks) - 3) for i in range(2)]
+        METHODS[method](generations=generations, engine=engine, callbacks=[clock.mark], **own).fit(X, y)
+        clock.mark()
+        _, _, first, *_, last, whole = clock.marks
+        each = [(last[i] - first[i]) / (len(clock.marks) - 4) for i in range(2)]
         found[name].append(
             {
                 "clock": whole[0],
@@ -175,7 +178,7 @@ def main() -> None:
     parser.add_argument("--workers", nargs="+", type=int, default=[2], help="of traffic")
     parser.add_argument("--generations", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--dtype", choices=["float32", "float64"], default="float64", help="of the rows")
+    parser.add_argument("--dtype", choices=["float32", "float64"], help="of rows and programs")
     given = parser.parse_args()
     with given.file.open("a") as out:
         for part in given.parts:

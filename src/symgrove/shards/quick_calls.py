@@ -48,9 +48,9 @@ class QuickCalls:
         """Results of workers, without those of whom none came; what the function raises is raised."""
         if time.monotonic() > self._until or not arguments:
             return {}
-        new = [worker for worker in arguments if worker not in self._listening]
-        if new:
-            answers = self.client.run(_listen, workers=new, on_error="ignore")
+        new = arguments.keys() - self._listening
+        if new:  # of those that are there: Dask would try for long to reach the others
+            answers = self.client.run(_listen, workers=sorted(new & self.client.nthreads().keys()), on_error="ignore")
             self._listening |= answers.keys()
         running = {
             worker: asyncio.run_coroutine_threadsafe(self._ask_one(worker, function, given), self._loop)
