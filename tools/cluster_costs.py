@@ -37,7 +37,7 @@ from symgrove.shards.cluster import Cluster
 
 N_FEATURES = 20
 METHODS: dict[str, Callable[..., Any]] = {
-    "2SEGP": lambda **more: sg.TwoSEGPRegressor(random_state=0, **more),
+    "2SEGP": lambda **more: sg.TwoSEGPRegressor(random_state=0, memory_budget=8 << 30, **more),
     "Grove": lambda **more: AllRows(
         random_state=0, strength="fixed", population_size=200, n_estimators=10, memory_budget=8 << 30, **more
     ),
