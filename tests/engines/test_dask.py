@@ -160,6 +160,17 @@ def test_what_a_lost_block_held_comes_again(engine):
             np.testing.assert_array_equal(a, b)
 
 
+def test_blocks_of_weight_zero_are_in_projections(engine):
+    weight = np.repeat([0.0, 1.0], [2500, N_ROWS - 2500])  # of the first block no row counts
+    rows = 5 + np.random.default_rng(0).normal(size=(3, N_ROWS))
+    centre, spread = np.full((2, 3), 2.0)
+    found = engine.summaries(engine.put(rows).standardized(centre, spread), weight, Y)
+    with sg.CpuEngine(make_dataset(X, Y), ALL) as cpu:
+        expected = cpu.summaries(cpu.put(rows).standardized(centre, spread), weight, Y)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
 def test_what_nobody_holds_leaves_the_workers(engine):
     def n_held(blocks, context):
         return [len(block.value.made) for block in blocks]

@@ -279,7 +279,11 @@ def _summaries(
     squares = found.spread**2 * total if total > 0 else np.zeros(len(vectors))
     mean = found.mean if total > 0 else np.zeros(len(vectors))
     weighed = Weighed(np.full(len(vectors), total), mean, squares)
-    return SummaryOfRows(found.low, found.high, weighed, found.projection, float(direction.sum()))
+    along = float(direction.sum())
+    with np.errstate(all="ignore"):
+        # Rows of weight zero have no mean: their projection is of distances from 0.
+        projection = found.projection if total > 0 else found.projection + found.mean * along
+    return SummaryOfRows(found.low, found.high, weighed, projection, along)
 
 
 def add_summaries(a: SummaryOfRows, b: SummaryOfRows) -> SummaryOfRows:
