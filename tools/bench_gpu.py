@@ -29,6 +29,7 @@ import numpy as np
 import symgrove as sg
 from symgrove.engines.cuda import CardPlan, CudaEngine
 from symgrove.engines.cuda_card import missing_for_cuda, the_card
+from symgrove.engines.dask_cuda import DaskCudaEngine
 from symgrove.forest.random_programs import RandomPrograms
 from symgrove.methods.grove import strength
 from symgrove.methods.grove.configuration import FOR_CLASSIFICATION, FOR_REGRESSION
@@ -84,7 +85,7 @@ def bandwidth() -> dict[str, Any]:
     return {"TB/s": 2 * a.nbytes / ms / 1e9}
 
 
-def population(engine: CudaEngine | sg.CpuEngine) -> tuple[sg.Forest, Any]:
+def population(engine: CudaEngine | DaskCudaEngine | sg.CpuEngine) -> tuple[sg.Forest, Any]:
     """A random forest of the paper."""
     forest = sg.Forest(engine.n_features, engine.primitives)
     make = RandomPrograms(forest)
@@ -139,6 +140,49 @@ def agreement() -> dict[str, Any]:
         both = np.isfinite(a) & np.isfinite(b)
         found[f"{dtype} relative difference"] = float((np.abs(a - b) / b)[both].max())
         found[f"{dtype} finite"] = [int(np.isfinite(a).sum()), int(np.isfinite(b).sum())]
+    return found
+
+
+@contextmanager
+def a_worker_here() -> Iterator[None]:
+    """One worker, a thread of this process, with its card."""
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - other parts need none
+
+    how: dict[str, Any] = {"processes": False, "dashboard_address": ":0", "memory_limit": 0}
+    with LocalCluster(n_workers=1, threads_per_worker=1, **how) as cluster, Client(cluster):
+        yield
+
+
+def one_worker() -> dict[str, Any]:
+    """Errors of a population, and fits, on a card as a worker has it, beside those of the CUDA engine."""
+    X, y = friedman(N_ROWS)
+    test, expected = friedman(20_000, 1)
+    counts, budget = sg.bootstrap_counts(N_ROWS, SAMPLES, 0, np.uint8), 16 << 30
+    kinds: tuple[Any, ...] = CudaEngine, DaskCudaEngine
+    found: dict[str, Any] = {}
+    with a_worker_here():
+        for dtype in ("float32", "float64"):
+            data, errors = sg.make_dataset(X, y, dtype), []
+            for kind in kinds:
+                with kind(data, sg.PrimitiveSet(), memory_budget=budget) as engine:
+                    forest, roots = population(engine)
+                    samples = engine.prepare(counts)
+                    for turn in ("first score", "score", "again"):
+                        start = time.perf_counter()
+                        scores = sg.score(engine, forest, roots, samples, sg.MeanSquaredError())
+                        found[f"{dtype} {kind.__name__} {turn} s"] = time.perf_counter() - start
+                    errors.append(scores.errors)
+            a, b = errors
+            both = np.isfinite(a) & np.isfinite(b)
+            found[f"{dtype} relative difference"] = float((np.abs(a - b) / b)[both].max())
+            found[f"{dtype} finite"] = [int(np.isfinite(a).sum()), int(np.isfinite(b).sum())]
+            for name in ("cuda", "dask-cuda", "cuda", "dask-cuda"):  # the second of each counts
+                model = sg.TwoSEGPRegressor(engine=name, dtype=dtype, random_state=0, memory_budget=budget)
+                start = time.perf_counter()
+                said = model.fit(X, y).predict(test)
+                found[f"{dtype} 2SEGP {name} s"] = time.perf_counter() - start
+                found[f"{dtype} 2SEGP {name} test error"] = float(np.mean((said - expected) ** 2))
+                found[f"{dtype} 2SEGP {name} predictions"] = said[:3].tolist()
     return found
 
 
@@ -378,6 +422,7 @@ PARTS: dict[str, Callable[[], dict[str, Any] | Iterator[dict[str, Any]]]] = {
     "evaluation": evaluation,
     "agreement": agreement,
     "products": products,
+    "one worker": one_worker,
     "2SEGP float32, 5 generations": two_segp(generations=5),
     "2SEGP float32": two_segp(),
     "2SEGP float64": two_segp("float64"),

@@ -349,7 +349,7 @@ def test_doctor_parameters_bench_and_version(monkeypatch):
     assert done.exit_code == 0
     assert json.loads(done.stdout)["small_fit"]["error"] is None
     assert "cores" in run("doctor").stdout
-    assert set(json.loads(done.stdout)["engines"]) == {"cpu", "cuda", "dask"}
+    assert set(json.loads(done.stdout)["engines"]) == {"cpu", "cuda", "dask", "dask-cuda"}
     shown = run("parameters", "2segp").stdout
     assert "--population-size  (default 500)\n    Programs in the population." in shown
     assert run("--version").stdout == f"symgrove {sg.__version__}\n"

@@ -10,11 +10,13 @@ from symgrove.engines.base import WeightedTerms
 from symgrove.engines.cuda import CudaEngine
 from symgrove.engines.cuda_card import missing_for_cuda
 from symgrove.engines.dask import DaskEngine
+from symgrove.engines.dask_cuda import DaskCudaEngine
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre
 from symgrove.fitness.named_losses import Deviation
 from symgrove.fitness.scaling import Scaling
-from tests.engines.played_card import HAS_COMPILER, PlayedCard
+from symgrove.shards.cluster import missing_for_dask
+from tests.engines.played_card import HAS_COMPILER, PlayedCard, workers_with_cards
 from tests.naive import fitness as naive_fitness
 from tests.naive import programs as naive
 from tests.naive import teams as naive_teams
@@ -25,23 +27,31 @@ ENGINES = {
     "cpu, 2 threads": lambda data: CpuEngine(data, ALL, n_threads=2),
     "cpu, tiny budget": lambda data: CpuEngine(data, ALL, memory_budget=6_000_000),
     "dask": lambda data: DaskEngine(data, ALL),
+    "dask-cuda": lambda data: DaskCudaEngine(data, ALL),
+    "dask-cuda, played by the CPU": lambda data: DaskCudaEngine(data, ALL),
     "cuda": lambda data: CudaEngine(data, ALL),
     "cuda, played by the CPU": lambda data: CudaEngine(data, ALL, card=PlayedCard()),
     "cuda, played, tiny budget": lambda data: CudaEngine(data, ALL, memory_budget=6_000_000, card=PlayedCard()),
 }
 
 
+SLOW = {"dask-cuda, played by the CPU"}  # half a minute; tests/engines/test_dask_cuda.py is quick
+
+
 def engines():
     """Parameters of tests; an engine that this machine cannot run is skipped."""
     for name, make in ENGINES.items():
         reason = reason_to_skip(name)
-        yield pytest.param(make, id=name, marks=[pytest.mark.skip(reason=reason)] if reason else [])
+        marks = [pytest.mark.skip(reason=reason)] if reason else []
+        yield pytest.param(make, id=name, marks=[*marks, pytest.mark.slow] if name in SLOW else marks)
 
 
 def reason_to_skip(name):
     """Why this machine cannot run an engine; empty if it can."""
     if "played" in name:
         return "" if HAS_COMPILER else "a card is played by kernels that gcc compiles"
+    if name == "dask-cuda":
+        return missing_for_cuda() or missing_for_dask()
     return missing_for_cuda() if name == "cuda" else ""
 
 
@@ -56,10 +66,14 @@ def make_engine(request):
 
 def engine_maker(request):
     """The parameter, within a cluster if it needs one."""
-    if request.param not in (make for name, make in ENGINES.items() if "dask" in name):
+    (name,) = (name for name, make in ENGINES.items() if make is request.param)
+    if "dask" not in name:
         yield request.param
         return
-    with request.getfixturevalue("dask_client").as_current():
+    with (
+        request.getfixturevalue("dask_client").as_current(),
+        workers_with_cards(are_played="played" in name),
+    ):
         yield request.param
 
 

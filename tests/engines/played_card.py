@@ -4,11 +4,15 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
+
+from symgrove.engines import dask_cuda
 
 HEADER = Path(__file__).with_name("played_card.h")
 HAS_COMPILER = shutil.which("gcc") is not None
@@ -70,3 +74,14 @@ def _library(source):
     library = ctypes.CDLL(str(folder / "kernels.so"))
     shutil.rmtree(folder)
     return library
+
+
+@contextmanager
+def workers_with_cards(*, are_played=True):
+    """Workers in this process have cards, and rows are cut into small blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dask_cuda.EnginesOnCard, "block_rows", 2048)
+        if are_played:
+            patch.setattr(dask_cuda, "the_card", PlayedCard)
+            patch.setattr(dask_cuda, "missing_for_cuda", str)
+        yield

@@ -21,7 +21,7 @@ class NoisyEngine(CpuEngine):
 
 @pytest.mark.parametrize("name", ["gpu", None, 3, ""])
 def test_an_engine_that_is_not_known_is_refused(name):
-    with pytest.raises(ValueError, match="engine must be one of 'cpu', 'cuda', 'dask', got"):
+    with pytest.raises(ValueError, match="engine must be one of 'cpu', 'cuda', 'dask', 'dask-cuda', got"):
         registry.check_engine(name)
 
 

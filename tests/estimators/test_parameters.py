@@ -49,7 +49,7 @@ def choice(name, accepted, value):
 
 
 EVOLUTION = [
-    ("engine", "gpu", "engine must be one of 'cpu', 'cuda', 'dask', got 'gpu'."),
+    ("engine", "gpu", "engine must be one of 'cpu', 'cuda', 'dask', 'dask-cuda', got 'gpu'."),
     *whole("population_size", 2, 1, highest=10**7),
     *whole("generations", 0, -1),
     ("functions", ("add", "sine"), "unknown primitive 'sine'. Did you mean 'sin'? Accepted: "),

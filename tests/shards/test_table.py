@@ -38,6 +38,11 @@ def test_blocks_have_whole_panels_and_all_rows(n_rows):
     assert blocks.PANEL_ROWS == workspace.PANEL_ROWS
 
 
+def test_blocks_may_be_larger():
+    assert [rows.start for rows in cut(600_000, 1 << 18)] == [0, 97 * 2048, 195 * 2048]
+    assert cut(10**8, 1 << 18) == cut(10**8)
+
+
 def test_results_come_in_the_order_of_the_blocks(table):
     expected = [ROWS[:, rows].sum() for rows in cut(N_ROWS)]
     assert len(expected) == 10

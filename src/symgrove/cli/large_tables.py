@@ -32,7 +32,7 @@ BYTES_OF_A_VALUE = 100
 SHARE_OF_MEMORY = 0.5
 ROWS_AT_A_TIME = 1 << 16  # that are predicted
 ROWS_FOR_FORMULA = 10_000
-ENGINE = "dask"  # the option that asks for it whatever the size
+ENGINES = "dask", "dask-cuda"  # options that ask for it whatever the size
 
 
 def data_set_of(path: str, given: TableFormat, engine: Any = None) -> ParquetFiles | None:
@@ -45,7 +45,7 @@ def data_set_of(path: str, given: TableFormat, engine: Any = None) -> ParquetFil
     files = open_parquet(path)
     needed = files.n_rows * len(files.names) * BYTES_OF_A_VALUE
     has_no_room = needed > SHARE_OF_MEMORY * available_memory()
-    if not (is_many or Path(path).is_dir() or has_no_room or engine == ENGINE):
+    if not (is_many or Path(path).is_dir() or has_no_room or engine in ENGINES):
         return None
     for option, value in zip(("--separator", "--sheet", "--decimal", "--dates"), given[1:], strict=True):
         if value is not None:

@@ -18,11 +18,20 @@ from numpy.typing import NDArray
 
 from symgrove.dataset import Dataset, make_dataset
 from symgrove.engines.base import Roots, WeightedTerms
-from symgrove.engines.cuda_card import Card, missing_for_cuda, the_card
+from symgrove.engines.cuda_card import Card, Spill, missing_for_cuda, the_card
 from symgrove.engines.cuda_source import kernel_source
-from symgrove.engines.cuda_sums import Chunk, ErrorsOnCard, MomentsOnCard, OnCard, PairsOnCard, TermsOnCard
+from symgrove.engines.cuda_sums import (
+    Chunk,
+    ErrorsOnCard,
+    MomentsOnCard,
+    OnCard,
+    PairsOnCard,
+    TermsOnCard,
+    centre_on_card,
+)
 from symgrove.engines.cuda_vectors import (
     PANEL,
+    ROWS_OF_A_TILE,
     CardOperations,
     CardVectors,
     Kernels,
@@ -30,7 +39,8 @@ from symgrove.engines.cuda_vectors import (
     vectors_at,
     vectors_in,
 )
-from symgrove.engines.program_engine import ProgramEngine, check_total, locked
+from symgrove.engines.passes import FoundCentre
+from symgrove.engines.program_engine import PartOfRows, ProgramEngine, check_total, locked
 from symgrove.engines.resident import Room
 from symgrove.engines.schedule import Schedule, make_schedule, share_scratch
 from symgrove.engines.schedule_kernels import COPY, FILL
@@ -112,6 +122,10 @@ class CudaEngine(ProgramEngine, CardOperations):
         Bytes of the budget that others take.
     card : Card, optional
         The first one of this machine by default.
+    part : PartOfRows, optional
+        If the data are some rows of many.
+    spill : Spill, optional
+        Memory for scratch rows, if other engines use it too.
     """
 
     def __init__(
@@ -122,13 +136,16 @@ class CudaEngine(ProgramEngine, CardOperations):
         memory_budget: int | None = None,
         reserved: int = 0,
         card: Card | None = None,
+        part: PartOfRows | None = None,
+        spill: Spill | None = None,
     ) -> None:
         self.card: Card = the_card() if card is None else card
         budget = share_of(self.card) if memory_budget is None else memory_budget
-        super().__init__(data, primitives, budget, reserved, self._allocate, SLAB_BYTES)
+        self._slab_bytes = int(SLAB_BYTES * (1.0 if part is None else part.share))
+        super().__init__(data, primitives, budget, reserved, self._allocate, self._slab_bytes, part)
         self.threads = Threads(n_threads)
         self.most_shared_rows = MOST_SHARED_ROWS
-        self._spill = self.card.arrays.empty(16, dtype=np.uint8)
+        self._spill = Spill(self.card) if spill is None else spill
         self._room = Room(self.dtype, self._new_room)
         self._columns = self._on_card(data.columns)
         stride = self._columns.shape[1] * self.dtype.itemsize
@@ -155,8 +172,9 @@ class CudaEngine(ProgramEngine, CardOperations):
     def _new_room(self, shape: tuple[int, int], dtype: Any) -> Any:
         """Rows for vectors that are soon written over, some more than asked for if they are many."""
         n_rows, n = shape
-        if n_rows * n * self.dtype.itemsize > SLAB_BYTES:
-            most = int(SHARE_OF_ROOM * max(self.memory_budget - self._reserved, 0)) // (n * self.dtype.itemsize)
+        if n_rows * n * self.dtype.itemsize > self._slab_bytes:
+            room = SHARE_OF_ROOM * self._share * max(self.memory_budget - self._reserved, 0)
+            most = int(room) // (n * self.dtype.itemsize)
             n_rows = max(n_rows, min(int(GROWTH * n_rows), most))
             self.card.free_unused()
         return self.card.arrays.empty((n_rows, n), dtype=dtype)
@@ -200,11 +218,33 @@ class CudaEngine(ProgramEngine, CardOperations):
 
     @locked
     def moments(self, forest: Forest, roots: Roots, samples: Samples, *, expect_more: bool = False) -> Moments:
+        return self._moments(forest, as_roots(forest, roots), samples, None, expect_more=expect_more)
+
+    @locked
+    def moments_about(
+        self, centre: FoundCentre, forest: Forest, roots: Roots, samples: Samples, *, expect_more: bool
+    ) -> Moments:
+        """Moments about centres that `centres` of the engine of the first panel has found."""
+        return self._moments(forest, as_roots(forest, roots), samples, centre, expect_more=expect_more)
+
+    @locked
+    def centres(self, forest: Forest, roots: Roots) -> FoundCentre:
+        """Centres of programs, if the data are the first panel."""
         roots = as_roots(forest, roots)
+        found = FoundCentre(*np.empty((2, roots.size), dtype=self.dtype))
+        for rows, plan in self._plans(forest, roots, 0, keep_roots=True):
+            for chunk in self._chunks(plan, 0):
+                found.shift[rows], found.scale[rows] = centre_on_card(self.card, chunk)
+        return found
+
+    def _moments(
+        self, forest: Forest, roots: Roots, samples: Samples, centre: FoundCentre | None, *, expect_more: bool
+    ) -> Moments:
         sums = np.empty((3, roots.size, samples.total.size))
         shift, scale, reach = np.empty((3, roots.size))
         for rows, plan in self._plans(forest, roots, len(sums) * sums.shape[2], samples, keep_roots=expect_more):
-            found = MomentsOnCard(self, samples, plan.n_roots)
+            own = None if centre is None else FoundCentre(centre.shift[rows], centre.scale[rows])
+            found = MomentsOnCard(self, samples, plan.n_roots, own)
             for chunk in self._chunks(plan, len(sums) * sums.shape[2]):
                 found.add(chunk)
             sums[:, rows], shift[rows], scale[rows], reach[rows] = found.results()
@@ -252,7 +292,7 @@ class CudaEngine(ProgramEngine, CardOperations):
     ) -> NDArray[np.floating]:
         if isinstance(rows, np.ndarray):  # few, so that evaluating them alone costs little
             some = make_dataset(self.data.columns[:, rows].T, self.data.y[rows], self.dtype)
-            with CudaEngine(some, self.primitives, memory_budget=self.memory_budget, card=self.card) as small:
+            with CudaEngine(some, self.primitives, 1, self.memory_budget, 0, self.card, None, self._spill) as small:
                 return small.outputs(forest, roots)
         start, stop, step = (rows or slice(None)).indices(self.data.n_rows)
         if step != 1:
@@ -352,7 +392,7 @@ class CudaEngine(ProgramEngine, CardOperations):
         keep_roots: bool = False,
         has_rows: bool = False,
     ) -> Iterator[tuple[NDArray[np.intp], CardPlan]]:
-        """Plans for batches of programs of which a panel fits into the buffers, with the positions of the programs.
+        """Plans for batches of programs of which a tile fits into the buffers, with the positions of the programs.
 
         With `has_rows`, outputs go to rows of their own. Each plan is run before the next is made.
         """
@@ -363,7 +403,7 @@ class CudaEngine(ProgramEngine, CardOperations):
             part = waiting.pop()
             plan = self._plan(forest, roots[part], keep_roots)
             needed = plan.n_scratch * BYTES_OF_A_SCRATCH_ROW
-            needed += 0 if has_rows else plan.n_roots * self._panel_bytes(n_columns)
+            needed += 0 if has_rows else plan.n_roots * self._tile_bytes(n_columns)
             if needed > self._workspace_room:
                 if plan.n_roots == 1:
                     self._check_room(int(roots[part.start]), needed)
@@ -372,9 +412,10 @@ class CudaEngine(ProgramEngine, CardOperations):
                 continue
             yield order[part], plan
 
-    def _panel_bytes(self, n_columns: int) -> int:
-        """Of a program's outputs on a panel, and of so many sums of it."""
-        return PANEL * self.dtype.itemsize + 8 * n_columns
+    def _tile_bytes(self, n_columns: int) -> int:
+        """Of a program's outputs on a tile, and of so many sums of each of its panels."""
+        n_panels = min(ROWS_OF_A_TILE // PANEL, -(-self.n_rows // PANEL))
+        return n_panels * (PANEL * self.dtype.itemsize + 8 * n_columns)
 
     def _plan(self, forest: Forest, roots: Roots, keep_roots: bool) -> CardPlan:
         schedule = make_schedule(forest, roots, self._store, self._epsilon, self.dtype, keep_roots)
@@ -389,10 +430,13 @@ class CudaEngine(ProgramEngine, CardOperations):
         return CardPlan(schedule, places, n_scratch)
 
     def _chunks(self, plan: CardPlan, n_columns: int, rows: slice | None = None) -> Iterator[Chunk]:
-        """Compute a plan over a range of rows, some at a time; then keep what is to be kept."""
+        """Compute a plan over a range of rows, some at a time; then keep what is to be kept.
+
+        Chunks are whole tiles, so that no sum depends on how much room there is.
+        """
         rows = rows or slice(0, self.n_rows)
         room = self._workspace_room - plan.n_scratch * BYTES_OF_A_SCRATCH_ROW
-        n_at_once = max(1, int(room) // (plan.n_roots * self._panel_bytes(n_columns))) * PANEL
+        n_at_once = max(1, int(room) // (plan.n_roots * self._tile_bytes(n_columns))) * ROWS_OF_A_TILE
         n_longest = min(n_at_once, rows.stop - rows.start)
         # A chunk begins where 64 divides the place in the memory of whole vectors.
         aligned = rows.start // PANEL * PANEL
@@ -415,13 +459,10 @@ class CudaEngine(ProgramEngine, CardOperations):
         self._store.computed(plan.schedule.computed)
 
     def _spill_rows(self, n_blocks: int, n_spilled: int) -> Any:
-        """Memory for scratch rows of blocks, as many as there is room for; it grows seldom."""
+        """Memory for scratch rows of blocks, as many as there is room for."""
         of_block = n_spilled * BYTES_OF_A_SCRATCH_ROW
         most = max(min(MOST_SPILLED_BYTES, int(self._workspace_room) // 4), of_block)
-        needed = min(n_blocks * of_block, most)
-        if self._spill.size < needed:
-            self._spill = self.card.arrays.empty(min(2 * needed, most), dtype=np.uint8)
-        return self._spill
+        return self._spill.rows(min(n_blocks * of_block, most), most)
 
     def _compute(self, plan: CardPlan, start: int, stop: int, outputs: NDArray[np.int64]) -> None:
         """Run the steps on a range of rows, with the addresses of row 0 of the outputs."""
@@ -430,7 +471,7 @@ class CudaEngine(ProgramEngine, CardOperations):
         shared = n_shared * BYTES_OF_A_SCRATCH_ROW
         n_blocks = self.card.n_processors * min(max(self.card.shared_bytes // (shared + 1024), 1), MOST_BLOCKS)
         n_blocks = min(n_blocks, -(-(stop - start) // (EVALUATORS * (16 // self.dtype.itemsize))))
-        spill = self._spill_rows(n_blocks, n_spilled) if n_spilled else self._spill
+        spill = self._spill_rows(n_blocks, n_spilled)
         if n_spilled:
             n_blocks = min(n_blocks, spill.size // (n_spilled * BYTES_OF_A_SCRATCH_ROW))
         steps = self.card.upload(plan.steps(outputs).view(np.uint8))

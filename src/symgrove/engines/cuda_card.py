@@ -80,6 +80,20 @@ def pack(card: Card, *arrays: NDArray[Any]) -> SmallArrays:
     return SmallArrays([first + int(start) for start in starts[:-1]], owner)
 
 
+class Spill:
+    """Memory for scratch rows that shared memory has no room for; it grows seldom. Engines that take turns share it."""
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._rows = card.arrays.empty(16, dtype=np.uint8)
+
+    def rows(self, n_bytes: int = 0, most: int = 0) -> Any:
+        """At least so many bytes, of which more are taken at once than asked for, up to the most."""
+        if self._rows.size < n_bytes:
+            self._rows = self._card.arrays.empty(min(2 * n_bytes, most), dtype=np.uint8)
+        return self._rows
+
+
 class CudaCard:
     """A card of NVIDIA, through CuPy."""
 

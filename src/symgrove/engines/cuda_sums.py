@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.engines import evaluation_kernels
 from symgrove.engines.base import WeightedTerms
-from symgrove.engines.cuda_card import Card, pack
+from symgrove.engines.cuda_card import Card, SmallArrays, pack
 from symgrove.engines.cuda_vectors import PANEL, ROWS_OF_A_TILE, SUMMERS, Kernels
+from symgrove.engines.passes import FoundCentre, found_centre
 from symgrove.fitness.losses import RowLoss
 from symgrove.fitness.moments import Centre, Samples
 from symgrove.fitness.named_losses import Deviation
@@ -84,48 +84,48 @@ def _tiles(n_programs: int, n_samples: int) -> int:
     return -(-n_programs // TILE) * -(-n_samples // TILE)
 
 
-class MomentsOnCard:
-    """First look: centres from the first panel, sums in the engine's dtype within panels."""
+def centre_on_card(card: Card, chunk: Chunk) -> FoundCentre:
+    """Centres of programs, by the rule of the CPU engine, on the host; the chunk begins with the first panel."""
+    n_rows = min(PANEL, chunk.stop - chunk.start)
+    return found_centre(card.download(chunk.outputs[:, :n_rows]), n_rows)
 
-    def __init__(self, rows: RowsOnCard, samples: Samples, n_programs: int) -> None:
+
+class MomentsOnCard:
+    """First look: sums in the engine's dtype within panels; centres from the first panel, or as given."""
+
+    def __init__(self, rows: RowsOnCard, samples: Samples, n_programs: int, centre: FoundCentre | None = None) -> None:
         self.rows = rows
         self.samples = rows.samples_on_card(samples)
         self.shape = n_programs, samples.total.size
         arrays, bits = rows.card.arrays, np.int32 if rows.dtype == np.float32 else np.int64
         self.sums = arrays.zeros((3, *self.shape), dtype=np.float64)
         self.reach = arrays.zeros(n_programs, dtype=bits)
-        self.shift, self.scale = np.zeros((2, 0), dtype=rows.dtype)
+        self.centre = centre
+        self.packed: SmallArrays | None = None
 
     def add(self, chunk: Chunk) -> None:
         """Add the sums of a chunk; the first has the first panel."""
         rows, (n_programs, n_samples) = self.rows, self.shape
-        if self.shift.size == 0:
-            self._find_centres(chunk)
+        if self.packed is None:
+            self.centre = centre_on_card(rows.card, chunk) if self.centre is None else self.centre
+            self.packed = pack(rows.card, self.centre.shift, 1 / self.centre.scale)
         parts = rows.card.arrays.empty((chunk.n_panels, 3, *self.shape), dtype=rows.dtype)
         rows.kernels(
             "moments",
             (chunk.n_panels, _tiles(*self.shape)),
             THREADS_OF_TILES,
             *(chunk.outputs, chunk.stride, n_programs, chunk.start, chunk.stop),
-            *self.centres.addresses,
+            *self.packed.addresses,
             *self.samples.arguments,
             *(rows.n_rows, n_samples, rows.scaled_target_in_dtype, parts, self.reach),
         )
         _add_up(rows, parts, self.sums)
 
-    def _find_centres(self, chunk: Chunk) -> None:
-        """By the rule of the CPU engine, on the host."""
-        n_rows = min(PANEL, chunk.stop - chunk.start)
-        values = self.rows.card.download(chunk.outputs[:, :n_rows])
-        self.shift, self.scale = np.empty((2, self.shape[0]), dtype=self.rows.dtype)
-        largest_exponent = 120 if self.rows.dtype == np.float32 else 1000
-        evaluation_kernels.find_centres(values, n_rows, largest_exponent, self.shift, self.scale)
-        self.centres = pack(self.rows.card, self.shift, 1 / self.scale)
-
-    def results(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-        """Sums (3, n_programs, n_samples), shifts, scales, reaches."""
+    def results(self) -> tuple[NDArray[np.floating], ...]:
+        """Sums (3, n_programs, n_samples), shifts, scales, reaches; of chunks, of which there was one at least."""
+        assert self.centre is not None
         reach = self.rows.card.download(self.reach).view(self.rows.dtype)
-        return self.rows.card.download(self.sums), self.shift, self.scale, reach
+        return self.rows.card.download(self.sums), *self.centre, reach
 
 
 class PairsOnCard:

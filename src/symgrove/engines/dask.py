@@ -21,6 +21,7 @@ from symgrove.dataset import Dataset
 from symgrove.engines.base import DEFAULT_MEMORY_BUDGET, Function, Index, Matrix, Roots, WeightedTerms
 from symgrove.engines.cpu import N_WORKSPACES
 from symgrove.engines.dask_blocks import MomentSum, SummaryOfRows, Weighed
+from symgrove.engines.dask_engines import BlockEngines, EnginesOnProcessors
 from symgrove.engines.dask_messages import Numbered, pickled
 from symgrove.engines.dask_rows import EVALUATE, WEIGHTED, DaskRows, TableRows
 from symgrove.engines.dask_vectors import DaskVectors, Made
@@ -46,7 +47,7 @@ from symgrove.fitness.scaling import Scaling
 from symgrove.fitness.terms import VectorSummary
 from symgrove.forest.forest import Forest, Ids, as_roots
 from symgrove.forest.primitives import PrimitiveSet
-from symgrove.shards.cluster import described, missing_for_dask
+from symgrove.shards.cluster import Cluster, described, missing_for_dask
 
 MOST_REMEMBERED = 4  # arrays of the host that summaries had lately
 
@@ -69,6 +70,8 @@ class DaskEngine:
     """
 
     is_far = True
+    engines: type[BlockEngines] = EnginesOnProcessors  # of blocks
+    budget_without_number = DEFAULT_MEMORY_BUDGET
     threads = ONE_THREAD  # this machine's processors are its workers', as a rule
 
     def __init__(
@@ -82,24 +85,29 @@ class DaskEngine:
         if not isinstance(data, (Dataset, TableRows)) or not isinstance(primitives, PrimitiveSet):
             raise TypeError("DaskEngine takes a Dataset (symgrove.make_dataset) or TableRows, and a PrimitiveSet.")
         check_whole("n_threads", n_threads, 1)
-        self.memory_budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else memory_budget
+        self.memory_budget = self.budget_without_number if memory_budget is None else memory_budget
         check_whole("memory_budget", self.memory_budget, 1)
         check_whole("reserved", reserved, 0)
         self.data = data
         self.dtype = data.dtype
-        self._rows = DaskRows(data, primitives, n_threads, int(self.memory_budget), reserved)
+        self._rows = DaskRows(data, primitives, n_threads, int(self.memory_budget), reserved, self.engines)
         self._workspace_room = workspace_room(self.memory_budget, reserved)
         self._samples: dict[int, Made] = {}
         self._remembered: list[tuple[Matrix, Made]] = []
         self._lock = self._rows.lock
 
-    @staticmethod
-    def default_memory_budget() -> int:
+    @classmethod
+    def default_memory_budget(cls) -> int:
         """Bytes for vectors and buffers if nothing else is asked for; an error without the package."""
         missing = missing_for_dask()
         if missing:
             raise RuntimeError(f"engine='dask' cannot run here: {missing}.")
-        return DEFAULT_MEMORY_BUDGET
+        return cls.budget_without_number
+
+    @classmethod
+    def check_workers(cls, cluster: Cluster) -> None:
+        """Refuse a cluster whose workers cannot run the engines of blocks."""
+        cls.engines.check(cluster, None)
 
     @staticmethod
     def described() -> str:

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from symgrove.blas import product
 from symgrove.dataset import Dataset
 from symgrove.engines.base import Handle, Matrix, WeightedTerms
-from symgrove.engines.cpu import CpuEngine
+from symgrove.engines.dask_engines import BlockEngine, BlockEngines
 from symgrove.engines.dask_messages import ChosenVectors, Message, Numbered, Pickled, Setup
 from symgrove.engines.forest_mirror import Mirror, NewNodes, Replaced
 from symgrove.engines.passes import FoundCentre
-from symgrove.engines.program_engine import PartOfRows
 from symgrove.engines.resident import joined
-from symgrove.engines.workspace import PANEL_ROWS, Workspaces
 from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.moments import Samples, Target
 from symgrove.forest.forest import Ids
@@ -37,10 +35,10 @@ class HeldBlock:
     number: int
     weight: NDArray[np.floating] | None = None
     made: dict[int, Any] = field(default_factory=dict)
-    held_engine: CpuEngine | None = None
+    held_engine: BlockEngine | None = None
 
     @property
-    def engine(self) -> CpuEngine:
+    def engine(self) -> BlockEngine:
         """Of these rows; there from the first message on."""
         assert self.held_engine is not None
         return self.held_engine
@@ -69,24 +67,15 @@ def hold_block(block: RowBlock, place: int | None = None) -> HeldBlock:
 
 
 class BlockWorker:
-    """What blocks of one worker share: the forest, buffers, the first panel."""
+    """What blocks of one worker share: the forest, what makes engines, the first panel."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        dtype = setup.panel.dtype
         self.forest = Mirror(len(setup.panel), setup.primitives)
-        self.workspaces = Workspaces(PANEL_ROWS, dtype)
-        panel = Dataset(np.ascontiguousarray(setup.panel), np.zeros(setup.panel.shape[1]))
-        budget, reserved = setup.memory_budget, setup.reserved
-        part = PartOfRows(panel.n_rows / setup.n_rows, *setup.target)
-        self.panel = CpuEngine(panel, setup.primitives, 1, budget, reserved, part, self.workspaces)
+        self.engines: BlockEngines = setup.engines(setup)
+        with self.engines.turn:
+            self.panel = self.engines.make(Dataset(np.ascontiguousarray(setup.panel), np.zeros(setup.panel.shape[1])))
         self.centre: FoundCentre | None = None  # of the programs that the message asks about
-
-    def engine(self, rows: Dataset) -> CpuEngine:
-        """The engine of a block."""
-        setup = self.setup
-        part = PartOfRows(rows.n_rows / setup.n_rows, *setup.target)
-        return CpuEngine(rows, setup.primitives, 1, setup.memory_budget, setup.reserved, part, self.workspaces)
 
     def follow(self, message: Message, blocks: list[HeldBlock]) -> bool:
         """Bring the forest up to date; False if events are missing."""

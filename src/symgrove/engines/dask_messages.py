@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -40,6 +40,8 @@ class Setup(NamedTuple):
 
     Attributes
     ----------
+    engines : callable
+        From this to what makes them on a worker, `BlockEngines`.
     primitives : PrimitiveSet
     n_blocks, n_rows : int
         Of the table.
@@ -50,6 +52,7 @@ class Setup(NamedTuple):
         Features of the first rows.
     """
 
+    engines: Callable[[Setup], Any]
     primitives: PrimitiveSet
     n_blocks: int
     n_rows: int

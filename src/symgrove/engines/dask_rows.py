@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from symgrove.dataset import Dataset
 from symgrove.engines.block_sums import BlockSum, add_up
 from symgrove.engines.dask_blocks import SUMS, adding, hold_block
+from symgrove.engines.dask_engines import BlockEngines
 from symgrove.engines.dask_messages import Command, ForBlock, Lacking, Message, Missed, Reply, Setup
 from symgrove.engines.dask_vectors import DaskVectors, Made, Origin, RowsOf, to_make_again
 from symgrove.engines.dask_worker import perform
@@ -91,7 +92,13 @@ class DaskRows:
     """
 
     def __init__(
-        self, data: Dataset | TableRows, primitives: PrimitiveSet, n_workers: int, memory_budget: int, reserved: int
+        self,
+        data: Dataset | TableRows,
+        primitives: PrimitiveSet,
+        n_workers: int,
+        memory_budget: int,
+        reserved: int,
+        engines: type[BlockEngines],
     ) -> None:
         self.data = data
         self.primitives = primitives
@@ -99,6 +106,7 @@ class DaskRows:
         self.n_computed = 0
         self._n_workers = n_workers
         self._budget = memory_budget, reserved
+        self._engines = engines
         self._table: Table | None = None
         self._is_new = True
         self._stack = ExitStack()
@@ -126,9 +134,12 @@ class DaskRows:
         if self._table is None:
             if isinstance(self.data, TableRows):
                 base = self.data.table
+                self._engines.check(base.cluster, self._check)
             else:
                 cluster = self._stack.enter_context(open_cluster(self._n_workers))
-                base = Table(cluster, HostRows({"X": self.data.columns, "y": self.data.y}))
+                self._engines.check(cluster, self._check)
+                rows = HostRows({"X": self.data.columns, "y": self.data.y})
+                base = Table(cluster, rows, self._engines.block_rows)
                 self._stack.callback(base.close)
             self._table, self._is_new = base.derive(hold_block, self._place), True
             self._stack.callback(self._table.close)
@@ -290,7 +301,8 @@ class DaskRows:
 
     def _setup(self) -> Setup:
         n_blocks = len(self.blocks)
-        return Setup(self.primitives, n_blocks, self.n_rows, *self._budget, self.target, self._panel)
+        own = self.primitives, n_blocks, self.n_rows, *self._budget, self.target, self._panel
+        return Setup(self._engines, *own)
 
     @cached_property
     def _panel(self) -> NDArray[np.floating]:

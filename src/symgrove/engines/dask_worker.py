@@ -27,25 +27,30 @@ def perform(blocks: list[RowBlock], context: Context, message: Message, own: lis
     if worker is None or not worker.follow(message, held) or missing:
         is_behind = worker is None or not worker.follow(message, held)
         return [Lacking(worker is None, is_behind, missing)] * len(blocks)
-    known = worker
-    known.centre = None
-    message = message.widened()
+    with worker.engines.turn:
+        return _perform_in_turn(worker, blocks, context, message.widened(), own)
+
+
+def _perform_in_turn(
+    worker: BlockWorker, blocks: list[RowBlock], context: Context, message: Message, own: list[ForBlock]
+) -> list[Reply] | Failed:
+    worker.centre = None
     if message.question == "moments":
         forest_roots = message.arguments[0]
-        known.centre = known.panel.centres(known.forest, forest_roots)
+        worker.centre = worker.panel.centres(worker.forest, forest_roots)
 
     def work(pair: tuple[RowBlock, ForBlock]) -> Any:
         block, brought = pair
         try:
-            return _perform_on(known, block.value, message, brought)
+            return _perform_on(worker, block.value, message, brought)
         except Exception as error:
-            return Failed(block.number, error)
+            return Failed(block.number, worker.engines.as_told(error))
 
     pairs = list(zip(blocks, own, strict=True))
-    if context.n_threads == 1 or len(blocks) == 1:
-        return _replies(blocks, message, map(work, pairs), known.setup.n_blocks)
+    if worker.engines.is_serial or context.n_threads == 1 or len(blocks) == 1:
+        return _replies(blocks, message, map(work, pairs), worker.setup.n_blocks)
     with ThreadPoolExecutor(min(context.n_threads, len(blocks))) as pool:
-        return _replies(blocks, message, pool.map(work, pairs), known.setup.n_blocks)
+        return _replies(blocks, message, pool.map(work, pairs), worker.setup.n_blocks)
 
 
 def _missing(held: list[HeldBlock], message: Message) -> set[int]:
@@ -87,7 +92,7 @@ def _perform_on(worker: BlockWorker, block: HeldBlock, message: Message, own: Fo
     if not block.rows.n_rows:  # all of them are left out
         return None, 0
     if block.held_engine is None:
-        block.held_engine = worker.engine(block.rows)
+        block.held_engine = worker.engines.make(block.rows)
     before = block.engine.n_computed
     for command in message.missed.commands:
         if command.kind == DROP or command.number not in block.made:

@@ -9,7 +9,7 @@ from symgrove.engines.base import Engine
 from symgrove.forest.primitives import PrimitiveSet
 
 DEFAULT = "cpu"
-ELSEWHERE = "dask"  # of rows that are on workers already
+ELSEWHERE, ON_CARDS_ELSEWHERE = "dask", "dask-cuda"  # of rows that are on workers already
 # Name to module:class. The class takes data, primitives, the number of threads, bytes of memory, and how many of these
 # others take. `default_memory_budget()` says how many bytes it has if no number is given, or raises an error that says
 # what this machine lacks; `described()` says where it would run.
@@ -17,6 +17,7 @@ ENGINES = {
     "cpu": "symgrove.engines.cpu:CpuEngine",
     "cuda": "symgrove.engines.cuda:CudaEngine",
     "dask": "symgrove.engines.dask:DaskEngine",
+    "dask-cuda": "symgrove.engines.dask_cuda:DaskCudaEngine",
 }
 
 
@@ -56,6 +57,11 @@ def is_far(name: str) -> bool:
     return bool(getattr(_engine_class(name), "is_far", False))
 
 
+def check_workers(name: str, cluster: Any) -> None:
+    """Refuse a cluster whose workers cannot run an engine that is far."""
+    _engine_class(name).check_workers(cluster)
+
+
 def check_engine(name: Any) -> None:
     """A known name of an engine that this machine can run, or a clear error."""
     if not (isinstance(name, str) and name in ENGINES):
@@ -89,7 +95,7 @@ def make_engine(
 ) -> Engine:
     """The engine of a name with these rows; close it, or use it as a context.
 
-    `data` is a `Dataset`; of rows that are elsewhere, `TableRows` for the engine of that name (`ELSEWHERE`).
+    `data` is a `Dataset`; of rows that are elsewhere, `TableRows` for engines that are far.
     """
     check_engine(name)
     made: Engine = _engine_class(name)(data, primitives, n_threads, memory_budget, reserved)

@@ -125,8 +125,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     ),
     "engine": (
         "str",
-        "Where rows live and programs are evaluated: 'cpu', 'cuda' for a card of NVIDIA (docs/gpu.md), or 'dask' for a "
-        "cluster (docs/cluster.md).",
+        "Where rows live and programs are evaluated: 'cpu', 'cuda' for a card of NVIDIA (docs/gpu.md), 'dask' for a "
+        "cluster, or 'dask-cuda' for one whose workers have cards (docs/cluster.md).",
     ),
     "memory_budget": (
         "int, optional",

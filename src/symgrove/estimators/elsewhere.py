@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from symgrove._checks import numeric_vector
 from symgrove._workers import n_workers
-from symgrove.engines.registry import DEFAULT, ELSEWHERE
+from symgrove.engines.registry import DEFAULT, ON_CARDS_ELSEWHERE, check_workers, default_memory_budget, is_far
 from symgrove.estimators.input import categorical_columns, check_names, names_of, read_rows
 from symgrove.fitness.bootstrap import NO_WEIGHT
 from symgrove.forest.text import feature_labels
@@ -103,6 +103,8 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
         )
     y = _of_one_column(y)
     with open_cluster(n_workers(estimator.n_jobs)) as cluster:
+        if evolves_elsewhere(estimator) and is_far(estimator.engine):
+            check_workers(estimator.engine, cluster)
         room = _room(estimator, cluster)
         # Files are read again for what is made of them, and that is kept instead of the rows.
         of_rows = 0 if evolves_elsewhere(estimator) and isinstance(X, ParquetColumns) else room
@@ -125,10 +127,10 @@ def check_can_evolve(estimator: Estimator, X: Any) -> None:
     """Refuse parameters that need all rows in the memory of this process."""
     if not evolves_elsewhere(estimator):
         return
-    if estimator.engine not in (DEFAULT, ELSEWHERE):
+    if estimator.engine != DEFAULT and not is_far(estimator.engine):
         raise ValueError(
             f"X is {described(X)}, on whose rows {type(estimator).__name__} evolves by the processors of workers; "
-            f"engine={estimator.engine!r} is for rows in memory. Leave it {DEFAULT!r}."
+            f"engine={estimator.engine!r} is for rows in memory. Leave it {DEFAULT!r}, or take {ON_CARDS_ELSEWHERE!r}."
         )
     own = estimator.get_params(deep=False)
     loss = own.get("loss")
@@ -151,7 +153,10 @@ def _room(estimator: Estimator, cluster: Cluster) -> int:
     if estimator.memory_budget is not None:
         return int(SHARE_OF_BUDGET * estimator.memory_budget)
     limit = cluster.memory()
-    return ROOM_WITHOUT_LIMIT if limit is None else int(SHARE_OF_WORKERS * limit)
+    room = ROOM_WITHOUT_LIMIT if limit is None else int(SHARE_OF_WORKERS * limit)
+    if evolves_elsewhere(estimator) and estimator.engine == ON_CARDS_ELSEWHERE:  # of whose memory workers say nothing
+        return min(room, int(SHARE_OF_BUDGET * default_memory_budget(ON_CARDS_ELSEWHERE)))
+    return room
 
 
 def _source_of(X: Any, y: Any, sample_weight: Any, room: int, cluster: Cluster) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from symgrove.dataset import Dataset, check_dtype, features_by_column
 from symgrove.engines.base import Engine
-from symgrove.engines.registry import DEFAULT, make_engine
+from symgrove.engines.registry import DEFAULT, ELSEWHERE, is_far, make_engine
 from symgrove.fitness.block_bootstrap import SpreadCounts
 from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.fitness.moments import Samples
@@ -185,7 +185,8 @@ def _engine_maker(
     own = evaluation.primitives, problem.n_threads, evaluation.memory_budget // training.n_targets
     reserved, dtype = evaluation.reserved // training.n_targets, check_dtype(evaluation.dtype)
     if isinstance(training, SpreadRows):
-        return SpreadEngines(training, standardization, dtype, *own, reserved, evaluation.bytes_of_a_row).make
+        name = evaluation.engine if is_far(evaluation.engine) else ELSEWHERE
+        return SpreadEngines(training, standardization, dtype, *own, reserved, evaluation.bytes_of_a_row, name).make
     columns = features_by_column(training.X, dtype, standardization.apply)
 
     def make(k: int) -> Engine:

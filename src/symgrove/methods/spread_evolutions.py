@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from symgrove.engines.base import Engine
 from symgrove.engines.dask_rows import TableRows
-from symgrove.engines.registry import ELSEWHERE, make_engine
+from symgrove.engines.registry import make_engine
 from symgrove.fitness.named_losses import weighted_quantile
 from symgrove.forest.primitives import PrimitiveSet
 from symgrove.methods.problem import Matrix
@@ -59,6 +59,8 @@ class SpreadEngines(NamedTuple):
         Of the features.
     bytes_of_a_row : int
         That workers hold of a row while they are asked.
+    engine : str
+        The name, of one that is far.
     """
 
     rows: SpreadRows
@@ -69,6 +71,7 @@ class SpreadEngines(NamedTuple):
     memory_budget: int
     reserved: int
     bytes_of_a_row: int
+    engine: str
 
     def make(self, k: int) -> Engine:
         """Of the target in place k."""
@@ -86,7 +89,7 @@ class SpreadEngines(NamedTuple):
         data = TableRows(
             coded, rows.n_features, self.dtype, *centre_of_target(rows, k), k, sizes, self._n_kept(coded, max(sizes))
         )
-        return make_engine(data, self.primitives, self.n_threads, self.memory_budget, ELSEWHERE, self.reserved)
+        return make_engine(data, self.primitives, self.n_threads, self.memory_budget, self.engine, self.reserved)
 
     def _n_kept(self, table: Table, n_largest: int) -> int | None:
         """Blocks that workers have room for, besides those that come and go; None: all."""

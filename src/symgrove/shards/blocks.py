@@ -33,9 +33,9 @@ class RowBlock(NamedTuple):
         return self.stop - self.start
 
 
-def cut(n_rows: int) -> tuple[slice, ...]:
-    """Ranges of rows: 64, or fewer where rows are few; each has whole panels, but for the last panel."""
+def cut(n_rows: int, block_rows: int = PANEL_ROWS) -> tuple[slice, ...]:
+    """Ranges of rows: 64, or fewer of at most about `block_rows`; each has whole panels, but for the last panel."""
     n_panels = -(-n_rows // PANEL_ROWS)
-    n_blocks = min(n_panels, MOST_BLOCKS)
+    n_blocks = min(-(-n_rows // block_rows), MOST_BLOCKS)
     starts = [n_panels * i // n_blocks * PANEL_ROWS for i in range(n_blocks)] + [n_rows]
     return tuple(slice(a, b) for a, b in pairwise(starts))

@@ -215,6 +215,12 @@ def _is_loss(error: BaseException | None) -> bool:
     return isinstance(error, (KilledWorker, CancelledError))
 
 
+def current_cluster() -> Cluster | None:
+    """The user's, if there is one."""
+    client = _current_client()
+    return None if client is None else Cluster(client)
+
+
 def _current_client() -> Any:
     """The user's client, or None."""
     from distributed import get_client

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.shards import holding
-from symgrove.shards.blocks import RowBlock, cut
+from symgrove.shards.blocks import PANEL_ROWS, RowBlock, cut
 from symgrove.shards.cluster import Check, Cluster, Lost
 from symgrove.shards.holding import Context, Derivation, Failed, Missing
 
@@ -72,10 +72,10 @@ class Each(tuple[Any, ...]):
 class _Home:
     """Where the blocks of a source are; all tables that were derived from it share it."""
 
-    def __init__(self, cluster: Cluster, source: Source) -> None:
+    def __init__(self, cluster: Cluster, source: Source, block_rows: int) -> None:
         self.cluster = cluster
         self.source = source
-        self.blocks = cut(source.n_rows)
+        self.blocks = cut(source.n_rows, block_rows)
         self.name = uuid4().hex
         self.dropped: dict[str, list[str]] = {}  # of each worker: names that it can forget
         self.worker_of: dict[int, str] = {}
@@ -151,10 +151,12 @@ class Table:
     cluster : Cluster
     source : Source
         Makes the value of each block, and makes it again if it was lost.
+    block_rows : int
+        About how many rows a block has at most, unless there would be more than 64 blocks.
     """
 
-    def __init__(self, cluster: Cluster, source: Source) -> None:
-        self._home = _Home(cluster, source)
+    def __init__(self, cluster: Cluster, source: Source, block_rows: int = PANEL_ROWS) -> None:
+        self._home = _Home(cluster, source, block_rows)
         self._steps: tuple[Derivation, ...] = ()
         self._check: Check | None = None
 
