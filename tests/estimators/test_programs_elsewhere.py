@@ -230,26 +230,27 @@ def test_ctrl_c_leaves_a_model():
 
 
 @pytest.mark.slow
-def test_killed_workers_change_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("kind", "own"), [(sg.TwoSEGPRegressor, BAGGED), (sg.DivNichGPRegressor, TINY)])
+def test_killed_workers_change_nothing(tmp_path, monkeypatch, kind, own):
     monkeypatch.setattr(elsewhere, "SHARE_OF_BUDGET", 4e-3)  # blocks come and go
     table = pa.table({**{f"x{j}": X[:, j] for j in range(4)}, "y": Y})
     for i in range(6):
         pq.write_table(table, tmp_path / f"{i}.parquet")
     files, rng = open_parquet(str(tmp_path)), random.Random(5)
     given = files.columns([f"x{j}" for j in range(4)]), files.columns(["y"])
-    own = {**BAGGED, "generations": 2}
+    own = {**own, "generations": 2}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,
         client.as_current(),
     ):
         begun = time.perf_counter()
-        expected = sg.TwoSEGPRegressor(**own).fit(*given)
+        expected = kind(**own).fit(*given)
         seconds = time.perf_counter() - begun
         for _ in range(3):
             killed = threading.Timer(rng.uniform(0, seconds), _kill_one, [client, rng])
             killed.start()
-            found = sg.TwoSEGPRegressor(**own).fit(*given)
+            found = kind(**own).fit(*given)
             killed.join()
             assert found.oob_score_ == expected.oob_score_
             assert [m.formula for m in found.ensemble_] == [m.formula for m in expected.ensemble_]

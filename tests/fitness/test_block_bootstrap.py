@@ -65,6 +65,11 @@ def test_counts_drawn_by_blocks_are_those_of_all_samples():
     some = spread.take(np.array([3, 1, 3]))
     np.testing.assert_array_equal(some.of_block(2), whole[[3, 1, 3], 40:])
     np.testing.assert_array_equal(some.joined(spread.take(np.array([0]))).of_block(0), whole[[3, 1, 3, 0], :40])
+    rows = np.array([0, 7, 39, 40, 99])
+    np.testing.assert_array_equal(spread.of_rows(rows), whole[:, rows])
+    each, place = some.distinct()
+    assert each.samples == (1, 3)
+    np.testing.assert_array_equal(each.of_block(2)[place], some.of_block(2))
 
 
 def test_all_rows_once_are_one_sample():
@@ -72,3 +77,5 @@ def test_all_rows_once_are_one_sample():
     assert whole.shape == (1, 5)
     assert whole.of_block(1).tolist() == [[1, 1]]
     assert whole.take(np.array([0, 0])) is whole
+    assert whole.distinct()[0] is whole
+    assert whole.of_rows(np.array([1, 4])).tolist() == [[1, 1]]

@@ -135,6 +135,12 @@ class DaskEngine:
         """On some rows: all of a table's may be more than there is room for here."""
         return self.data.y[rows] if isinstance(self.data, Dataset) else self._of_rows("targets", (), rows, ())
 
+    @locked
+    def weighted_target_of(self, rows: Index) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The target and sample weights on some rows of a table; the largest weight of all rows is 1."""
+        y, weight = self._of_rows("weighted targets", (), rows, (2,))
+        return y, weight
+
     @property
     def n_computed(self) -> int:
         """Node evaluations so far."""

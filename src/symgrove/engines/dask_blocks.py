@@ -326,6 +326,14 @@ def _targets(worker: BlockWorker, block: HeldBlock, own: Any) -> Any:
     return None if own is None else block.rows.y[own]
 
 
+def _weighted_targets(worker: BlockWorker, block: HeldBlock, own: Any) -> Any:
+    """And sample weights."""
+    if own is None:
+        return None
+    y = block.rows.y[own]
+    return np.stack([y, np.ones(y.size) if block.weight is None else block.weight[own]])
+
+
 def _sums(
     worker: BlockWorker, block: HeldBlock, own: Any, function: Pickled, weights: Any, sets: tuple[ChosenVectors, ...]
 ) -> Matrix:
@@ -350,6 +358,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "squares": _of_vectors("squares"),
     "summaries": _summaries,
     "targets": _targets,
+    "weighted targets": _weighted_targets,
     "forget": _forget,
 }
 # How answers of two blocks become one; a block without rows has none.

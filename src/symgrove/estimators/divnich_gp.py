@@ -18,9 +18,10 @@ from symgrove.estimators.parameters import (
     with_parameters,
 )
 from symgrove.estimators.regressor import Regressor
-from symgrove.methods.divnich_gp import N_COPIES, OUTPUT_SHARE, VECTOR_SHARE, DivNichGP
+from symgrove.methods.divnich_gp import DivNichGP
 from symgrove.methods.memory import Footprint
 from symgrove.methods.programs import TargetSetup
+from symgrove.methods.resampled_rows import OUTPUT_SHARE, VECTOR_SHARE, resampled_rows, vectors_looked_at
 
 _TEXT = (
     "A generational GP whose programs are scored on a new bootstrap sample in every generation, with niching, so that "
@@ -80,14 +81,13 @@ def _check(p: _DivNichGP) -> None:
 
 def _footprint(p: _DivNichGP) -> Footprint:
     # A sample in each generation, and one more while the next is drawn; all members left out the same rows.
-    n_programs = int(p.population_size)
-    return Footprint(2, 1, n_programs, OUTPUT_SHARE + VECTOR_SHARE, (1 + N_COPIES) * n_programs)
+    n_vectors = vectors_looked_at(int(p.population_size))
+    return Footprint(2, 1, int(p.population_size), OUTPUT_SHARE + VECTOR_SHARE, n_vectors, n_looked_at=n_vectors)
 
 
 def _make(p: _DivNichGP, target: TargetSetup) -> DivNichGP:
     return DivNichGP(
-        weight=target.weight,
-        sample_seed=target.sample_seed,
+        rows=resampled_rows(target, int(p.population_size)),
         tournament_size=int(p.tournament_size),
         radius=float(p.radius),
         niche_size=int(p.niche_size),
@@ -99,6 +99,7 @@ def _make(p: _DivNichGP, target: TargetSetup) -> DivNichGP:
 @document("Ensemble by niching and new samples, for regression.", _TEXT, parameters=_OWN, attributes=_ATTRIBUTES)
 @with_parameters
 class DivNichGPRegressor(ProgramParameters, Regressor):
+    takes_rows_elsewhere = True
     p_crossover: float = 0.475
     p_mutation: float = 0.475
     tournament_size: int = 8
@@ -121,6 +122,7 @@ class DivNichGPRegressor(ProgramParameters, Regressor):
 )
 @with_parameters
 class DivNichGPClassifier(ProgramParameters, Classifier):
+    takes_rows_elsewhere = True
     p_crossover: float = 0.475
     p_mutation: float = 0.475
     tournament_size: int = 8

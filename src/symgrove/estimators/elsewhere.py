@@ -45,7 +45,7 @@ Matrix = NDArray[np.float64]
 SHARE_OF_WORKERS = 0.3  # of the memory that workers may use, for rows that they keep
 ROOM_WITHOUT_LIMIT = 1 << 30  # where nobody has set a limit
 LOSSES_WITH_LINES = ("absolute", "huber", "quantile")  # whose lines are found by several looks at all rows
-TAKE_ROWS_ELSEWHERE = "Grove, 2SEGP, classic, independent or standard GP, GOMEA or SpatialGP"
+TAKE_ROWS_ELSEWHERE = "Grove, 2SEGP, classic, independent or standard GP, DivNichGP, GOMEA or SpatialGP"
 MOST_TEXTS = 100_000  # of a column that are counted, 30 of which are features
 TOO_MANY_TEXTS = (
     "column {!r} of categories has more than {:,} different values, which name rows rather than kinds. Leave it "

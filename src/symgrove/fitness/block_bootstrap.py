@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,16 @@ class SpreadCounts:
             counts[i] = own == 0 if self.is_left_out else own
         return counts
 
+    def of_rows(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Counts of some rows among all, ascending, (n_samples, n_rows of them); of one block after the other."""
+        counts = np.empty((self.shape[0], rows.size), dtype=np.intp)
+        starts = np.append(0, np.cumsum(self.sizes))
+        cuts = np.searchsorted(rows, starts)
+        for block, (first, stop) in enumerate(pairwise(cuts.tolist())):
+            if stop > first:
+                counts[:, first:stop] = self.of_block(block)[:, rows[first:stop] - starts[block]]
+        return counts
+
     @cached_property
     def _totals(self) -> list[list[int]]:
         return [_totals_of_sample(self.sizes, self.seed, j).tolist() for j in self.samples or ()]
@@ -102,6 +113,13 @@ class SpreadCounts:
         """Some of the samples, as often as wanted."""
         known = self.samples
         return self if known is None else replace(self, samples=tuple(known[i] for i in places.tolist()))
+
+    def distinct(self) -> tuple[SpreadCounts, NDArray[np.intp]]:
+        """Each sample once, and the place there of every one of these."""
+        if self.samples is None:
+            return self, np.zeros(1, dtype=np.intp)
+        samples, place = np.unique(self.samples, return_inverse=True)
+        return replace(self, samples=tuple(samples.tolist())), place
 
     def joined(self, other: SpreadCounts) -> SpreadCounts:
         """Samples of both, which are of the same rows and seed."""

@@ -21,22 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symgrove.blas import product
-from symgrove.fitness.bootstrap import bootstrap_sample
 from symgrove.fitness.losses import THRESHOLD, RowLoss
 from symgrove.fitness.moments import Samples
 from symgrove.forest.forest import Forest, Ids
 from symgrove.methods.base import ForestState, nodes_of
 from symgrove.methods.elites import Elites
 from symgrove.methods.gp import GP, GPState, Matrix
+from symgrove.methods.resampled_rows import ResampledRows, n_affordable
 from symgrove.rng import stream
 from symgrove.selection.clearing import clearing, has_later_twin
 from symgrove.selection.tournament import tournament
-
-# Of the memory budget, which is mostly the engine's: for the vectors that niches are told by, and for predictions on
-# the way there, of which a few copies are alive at the same time.
-VECTOR_SHARE = 0.25
-OUTPUT_SHARE = 0.1
-N_COPIES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +43,19 @@ class DivNichState(GPState):
 
 @dataclass(frozen=True, kw_only=True)
 class DivNichGP(GP):
-    """The method on one target."""
+    """The method on one target.
 
-    weight: Matrix | None
-    sample_seed: int
+    Attributes
+    ----------
+    rows : ResampledRows
+        What programs are scored on, and looked at.
+    radius, niche_size : float, int
+        See `clearing`.
+    greedy_order : str
+        "population" or "best": the order in which programs are tried for the ensemble.
+    """
+
+    rows: ResampledRows
     tournament_size: int
     radius: float
     niche_size: int
@@ -74,7 +77,7 @@ class DivNichGP(GP):
 
     def _score_all(self, forest: Forest, generation: int, n_evaluations: int, population: Ids) -> DivNichState:
         """The state in which this is the population, scored on the generation's own sample."""
-        errors, scaling = self.score(forest, population, self._sample(generation), expect_more=True)
+        errors, scaling = self.score(forest, population, self.rows.sample(generation), expect_more=True)
         slope, intercept = scaling.slope[:, 0], scaling.intercept[:, 0]
         best = np.argmin(errors[:, 0])
         return DivNichState(
@@ -88,12 +91,6 @@ class DivNichGP(GP):
             intercept=intercept,
         )
 
-    def _counts(self, generation: int) -> NDArray[np.int32]:
-        return bootstrap_sample(self.engine.n_rows, self.sample_seed, generation)
-
-    def _sample(self, generation: int) -> Samples:
-        return self.engine.prepare(self._counts(generation)[None, :], self.weight)
-
     # Niches
 
     def _clear(self, state: DivNichState) -> Matrix:
@@ -102,36 +99,15 @@ class DivNichGP(GP):
         return clearing(state.errors[:, 0], vectors, self.radius, self.niche_size, row_of)
 
     def _vectors(self, state: DivNichState, positions: NDArray[np.intp]) -> tuple[Matrix, NDArray[np.intp]]:
-        """Distinct predictions on the rows of the current sample, as often as they were drawn; and whose are whose.
-
-        If they do not fit the memory budget, those on some of the rows, drawn at random.
-        """
+        """Distinct predictions on rows of the current sample, as often as they were drawn; and whose are whose."""
         roots, first, row_of = np.unique(state.population[positions], return_index=True, return_inverse=True)
         members = positions[first]
-        counts = self._counts(state.generation)
-        rows = np.flatnonzero(counts)
-        n_affordable = int(VECTOR_SHARE * self.engine.memory_budget / (8 * max(roots.size, 1)))
-        if rows.size > n_affordable:
-            rng = stream(self.seed, "niche rows", state.generation)
-            rows = np.sort(rng.choice(rows, size=max(n_affordable, 1), replace=False))
+        rows, counts = self.rows.drawn(state.generation, roots.size)
         vectors = np.empty((roots.size, rows.size))
-        for chunk, outputs in self._outputs(state, roots):
-            inside = slice(*np.searchsorted(rows, [chunk.start, chunk.stop]))
-            vectors[:, inside] = self._predict(state, members, outputs[:, rows[inside] - chunk.start])
-        vectors *= np.sqrt(counts[rows])
+        for part, outputs in self.rows.outputs(state.forest, roots, rows):
+            vectors[:, part] = self._predict(state, members, outputs)
+        vectors *= np.sqrt(counts)
         return vectors, row_of.ravel()
-
-    def _outputs(self, state: DivNichState, roots: Ids) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Outputs of distinct programs, in ranges of rows that take little memory."""
-        n_rows = self.engine.n_rows
-        n_at_once = self._n_affordable(max(roots.size, 1))
-        for start in range(0, n_rows, n_at_once):
-            chunk = slice(start, min(start + n_at_once, n_rows))
-            yield chunk, self.engine.outputs(state.forest, roots, chunk)
-
-    def _n_affordable(self, length: int) -> int:
-        """How many vectors of this length may be at hand, each in a few copies."""
-        return max(1, int(OUTPUT_SHARE * self.engine.memory_budget / (N_COPIES * 8 * length)))
 
     def _predict(self, state: DivNichState, members: NDArray[np.intp], outputs: NDArray[Any]) -> Matrix:
         """Scaled outputs, or the class that they say."""
@@ -148,10 +124,7 @@ class DivNichGP(GP):
         candidates = self._candidates(state)
         if candidates.size == 0:  # not one usable program
             return state.elites
-        rows = np.flatnonzero(self._counts(state.generation) == 0)
-        rows = rows if rows.size else np.arange(self.engine.n_rows)
-        y = self.engine.target[rows]
-        weight = np.ones(rows.size) if self.weight is None else self.weight[rows]
+        rows, y, weight = self.rows.left_out(state.generation)
         taken: list[int] = []
         total, best = np.zeros(rows.size), np.inf
         for i, prediction in self._predictions(state, candidates, rows):
@@ -179,12 +152,14 @@ class DivNichGP(GP):
         self, state: DivNichState, candidates: NDArray[np.intp], rows: NDArray[np.intp]
     ) -> Iterator[tuple[int, Matrix]]:
         """Candidates with their predictions on some rows, a few at a time."""
-        n_at_once = self._n_affordable(self.engine.n_rows)
+        n_at_once = n_affordable(self.engine, self.rows.n_looked_at)
         for start in range(0, candidates.size, n_at_once):
             batch = candidates[start : start + n_at_once]
             roots, position = np.unique(state.population[batch], return_inverse=True)
-            outputs = self.engine.outputs(state.forest, roots)[:, rows][position.ravel()]
-            yield from zip(batch.tolist(), self._predict(state, batch, outputs), strict=True)
+            predictions = np.empty((batch.size, rows.size))
+            for part, outputs in self.rows.outputs(state.forest, roots, rows):
+                predictions[:, part] = self._predict(state, batch, outputs[position.ravel()])
+            yield from zip(batch.tolist(), predictions, strict=True)
 
     def training_samples(self, state: DivNichState, n_members: int) -> tuple[Samples, NDArray[np.intp]]:
-        return self._sample(state.generation), np.zeros(n_members, dtype=np.intp)
+        return self.rows.sample(state.generation), np.zeros(n_members, dtype=np.intp)

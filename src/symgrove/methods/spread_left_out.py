@@ -93,13 +93,15 @@ def left_out_of_block(
     places: Places,
 ) -> LeftOutSums | None:
     """Of one block; `places` are those of its rows that come here."""
-    drawn = {own: own.of_block(pieces.block.number) for own in set(outside)}  # targets share samples
+    samples = [own.distinct() for own in outside]  # members may share one, and targets do
+    drawn = {own: own.of_block(pieces.block.number) for own in {own for own, _ in samples}}
     total: LeftOutSums | None = None
     first = 0
     for rows in pieces:
         here = slice(first, first + len(rows.X))
         masks = {own: counts[:, here] == 0 for own, counts in drawn.items()}
-        found = model.out_of_bag_of(rows.X, rows.targets, [masks[own] for own in outside], rows.weight, row_losses)
+        is_outside = [masks[own][place] for own, place in samples]
+        found = model.out_of_bag_of(rows.X, rows.targets, is_outside, rows.weight, row_losses)
         prediction = np.stack([own.prediction for own in found])
         low, high = np.searchsorted(places, [here.start, here.stop])
         chosen = places[low:high] - first
