@@ -10,6 +10,7 @@ from datetime import date, timedelta
 import openpyxl
 import pandas as pd
 import pytest
+import typer
 
 import symgrove as sg
 from symgrove.cli import _common
@@ -220,3 +221,12 @@ def test_codes_and_almost_numbers_are_said(tmp_path):
     assert "column 'size' is taken for categories, because some of its values are no numbers ('big')" in done.stderr
     assert "zip" not in run(*own, "--categorical-features", "zip").stderr
     assert sg.load(tmp_path / "m.json").columns_.columns[0].categories == ("000", "001", "002", "003")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("engine='cuda' needs CuPy."), MemoryError("block 3 was lost.")])
+def test_what_a_machine_lacks_is_a_message(error, capsys):
+    with pytest.raises(typer.Exit), _common.clean_errors():
+        raise error
+    assert capsys.readouterr().err == f"symgrove: {error}\n"
+    with pytest.raises(NotImplementedError), _common.clean_errors():
+        raise NotImplementedError

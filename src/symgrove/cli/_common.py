@@ -92,11 +92,15 @@ def told_warnings() -> Iterator[None]:
 
 @contextmanager
 def clean_errors() -> Iterator[None]:
-    """Bad input and files that cannot be read or written are messages, not tracebacks; warnings are notes."""
+    """Bad input, and what this machine or a cluster lacks, are messages, not tracebacks; warnings are notes."""
     try:
         with told_warnings():
             yield
-    except (ValueError, TypeError, ImportError) as error:
+    except (ValueError, TypeError, ImportError, MemoryError) as error:
+        fail(str(error))
+    except RuntimeError as error:
+        if type(error) is not RuntimeError:  # a recursion, or what is not implemented: mistakes of ours
+            raise
         fail(str(error))
     except BrokenPipeError as error:
         cannot_print(error)

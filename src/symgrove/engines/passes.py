@@ -130,7 +130,10 @@ class MomentPass:
         evaluation_kernels.weigh_target(_weights(self.samples, rows, workspace), self.target[rows], weights)
         both = workspace.room("first and cross", (n_programs, 2 * n_samples), self.dtype)
         second = workspace.room("second", (n_programs, n_samples), self.dtype)
-        sums = self._spare.pop() if self._spare else np.empty((3, n_programs, n_samples))
+        try:
+            sums = self._spare.pop()
+        except IndexError:  # none, or another thread has just taken the last
+            sums = np.empty((3, n_programs, n_samples))
         with np.errstate(all="ignore"):  # outputs that are not finite are found by their reach
             product(workspace.values[:, :n_rows], weights.T, both)
             product(workspace.squares[:, :n_rows], weights[:n_samples].T, second)

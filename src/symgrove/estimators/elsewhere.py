@@ -86,6 +86,13 @@ def described(X: Any) -> str:
     return "a dask data frame" if is_frame(X) else "a dask collection"
 
 
+def _brought(X: Any) -> str:
+    """How to have them in memory, for errors."""
+    if isinstance(X, ParquetColumns):
+        return "give one file that fits into memory, or an array or frame of the rows"
+    return "pass arrays or frames, such as X.compute()"
+
+
 @contextmanager
 def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, Any, Any]]:
     """What a fit is given, as it is; of rows elsewhere (`Elsewhere`, None, None) on a cluster, or in memory if few."""
@@ -94,8 +101,8 @@ def given_rows(estimator: Estimator, X: Any, y: Any, sample_weight: Any) -> Iter
         return
     if not getattr(estimator, "takes_rows_elsewhere", False):
         raise ValueError(
-            f"X is {described(X)}; {type(estimator).__name__} needs all rows in memory: pass arrays or frames, such as "
-            f"X.compute(), or take {TAKE_ROWS_ELSEWHERE}, which go through rows in blocks."
+            f"X is {described(X)}; {type(estimator).__name__} needs all rows in memory: {_brought(X)}, or take "
+            f"{TAKE_ROWS_ELSEWHERE}, which go through rows in blocks."
         )
     if y is None and not isinstance(X, HostSource):
         raise ValueError(
@@ -347,7 +354,7 @@ class Look(NamedTuple):
         )
 
     def columns_of(self, names: Sequence[str]) -> TableColumns:
-        """GivenColumns that know all categories, medians, and where values are missing."""
+        """Columns that know all categories, medians, and where values are missing."""
         known = [TableColumn(n, categories=_sorted(c.counts)) for n, c in zip(names, self.columns, strict=True)]
         seen = []
         for own, column in zip(self.columns, known, strict=True):

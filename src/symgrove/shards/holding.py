@@ -76,7 +76,7 @@ class Holding:
         """Forget values by their names."""
         for name in names:
             self.shared.pop(name, None)
-            for values in self.values.values():
+            for values in [*self.values.values()]:  # leases may end meanwhile
                 values.pop(name, None)
 
 

@@ -42,11 +42,11 @@ class ParquetFiles:
         For people.
     groups : tuple of RowGroup
     numbers, texts : tuple of str
-        GivenColumns of numbers, and of texts or truth values.
+        Columns of numbers, and of texts or truth values.
     others : dict of str to str
         The types of columns that are neither.
     whole : tuple of str
-        GivenColumns of whole numbers.
+        Columns of whole numbers.
     n_bytes : int
         That the files take.
     """
@@ -101,9 +101,7 @@ class ParquetFiles:
                     "can be used. Leave it out."
                 )
             if name not in self.names:
-                raise ValueError(
-                    f"{self.label} has no column {name!r}. GivenColumns: {', '.join(map(repr, self.names))}."
-                )
+                raise ValueError(f"{self.label} has no column {name!r}. Columns: {', '.join(map(repr, self.names))}.")
         return ParquetColumns(self, tuple(names))
 
 
@@ -302,7 +300,7 @@ class ParquetBlock:
         return RawPiece(start, X, y[0] if len(y) == 1 else np.stack(y, axis=1), source.weight and own[source.weight])
 
     def _read(self, start: int) -> Iterator[dict[str, NDArray[Any]]]:
-        """GivenColumns of the rows from start on, in pieces of the right size."""
+        """Columns of the rows from start on, in pieces of the right size."""
         waiting: list[dict[str, NDArray[Any]]] = []
         n_waiting, left = 0, self.stop - start
         for columns in self._batches(self.skipped + start - self.start):
