@@ -18,7 +18,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import symgrove as sg
-from symgrove.estimators import elsewhere
+from symgrove.estimators import elsewhere, looking
 from symgrove.methods.grove import many_rows
 from symgrove.methods.grove.configuration import ManyRows
 from symgrove.methods.spread_rows import Blocks
@@ -211,7 +211,7 @@ def test_texts_in_a_frame_are_named():
 
 
 def test_texts_that_name_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(elsewhere, "MOST_TEXTS", 50)
+    monkeypatch.setattr(looking, "MOST_TEXTS", 50)
     own = dd.from_pandas(frame().assign(name=[f"row {i}" for i in range(N_ROWS)]), npartitions=3)
     with pytest.raises(ValueError, match="column 'name' of categories has more than 50 different values"):
         Regressor(**TINY, categorical_features=["kind", "name"]).fit(own, chunked(Y, 2000))

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from symgrove.estimators.elsewhere import (
-    AsGiven,
-    Elsewhere,
-    Look,
-    PieceRules,
-    RowCoder,
-    look_at_all,
-    note_names,
-)
+from symgrove.estimators.elsewhere import Elsewhere, RowCoder, note_names
 from symgrove.estimators.input import read_rows, ready
+from symgrove.estimators.looking import AsGiven, Look, PieceRules, look_at_all
 from symgrove.estimators.parameters import early_stopping_of
 from symgrove.estimators.resuming import seed_of
 from symgrove.evolution import checkpoint as checkpoints
