@@ -37,7 +37,14 @@ def test_links_and_paths_exist(document):
 # Shell tours, of which `make demo` runs one; that what they name exists is checked below.
 SLOW = {
     "python": (),
-    "sh": ("README.md-0", "docs/command-line.md-0", "docs/command-line.md-1", "docs/report.md-0", "docs/studies.md-0"),
+    "sh": (
+        "README.md-0",
+        "docs/command-line.md-0",
+        "docs/command-line.md-1",
+        "docs/law.md-0",
+        "docs/report.md-0",
+        "docs/studies.md-0",
+    ),
 }
 
 
